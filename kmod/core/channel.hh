@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A channel: one association with a peer. Its life is driven by one work
+// function, Channel::run(); everything else only leaves word and kicks it.
+#pragma once
+
+#include "export.hh"
+#include "mapping.hh"
+#include "order.hh"
+#include "queue.hh"
+#include "state.hh"
+
+struct kdirect_ping;
+
+namespace kd
+{
+
+// Where a channel was accepted. Copied, since the listener may go first.
+struct Acceptance {
+	wire::RequestInfo request;
+	limits::Terms bounds; // the listener's
+	const char *listener;
+	uint32_t number; // of the channel
+};
+
+// A send slot and a credit, and for a large message an offer slot.
+struct Claim {
+	Queue *queue = nullptr;
+	TxSlot *slot = nullptr;
+	OfferSlot *offer = nullptr;
+};
+
+// How an operation waits.
+struct WaitStyle {
+	bool nowait = false;
+	bool poll = false;
+};
+
+} // namespace kd
+
+struct kd_channel {
+	// With all its queues, unconnected; nullptr: no memory.
+	static kd_channel *create_initiator(kd::Sleepable s, kd_net *net,
+					    const kd_channel_params &params);
+	static kd_channel *create_target(kd::Sleepable s, kd_net *net, const kd_endpoint &peer,
+					 const kd::Acceptance &acceptance);
+
+	// --- life: life.cc --------------------------------------------------------------
+	void get() { refs.get(); }
+	void put(kd::Sleepable s);
+	void kick();
+	void kick_after(uint64_t delay_ns);
+	// The first error stays; the connection is torn down. Any context.
+	void fail(const kd_error &error);
+	void request_delete();
+
+	// --- connecting: connect.cc ------------------------------------------------------
+	// A connection request for one of our queues; the registry lock is held.
+	kd::wire::Verdict adopt(kd::Sleepable s, const kd_cm_event &event,
+				const kd::wire::RequestInfo &request);
+	void cm_event(kd::Queue &queue, const kd_cm_event &event);
+
+	// --- control messages: control.cc --------------------------------------------------
+	void control_received(const kd::wire::ControlInfo &info);
+	void control_sent(kd::TxSlot *slot, const kd_wc &wc);
+	void control_raise(uint16_t flags);
+	void control_pump();
+
+	// --- sending: send.cc ----------------------------------------------------------------
+	kd::Status claim(kd::Sleepable s, kd::WaitStyle style, bool large, kd::Claim &out);
+	void unclaim(const kd::Claim &claim);
+	void sent(kd::TxSlot *slot, const kd_wc &wc);
+	void send_failed(kd::Queue &queue, const kd_wc &wc);
+	void credit_received(kd::Queue &queue, uint32_t credits);
+	// The slot's buffer holds the message behind the header.
+	kd::Status post_eager(const kd::Claim &claim, uint32_t len);
+	kd::Status post_offer(const kd::Claim &claim, kd_pages *pages, uint32_t len,
+			      kd::OfferWait *waiter);
+	kd::Status await_offer(kd::Sleepable s, const kd::Claim &claim, kd::OfferWait &waiter);
+	void offer_fetched(uint64_t seq, uint32_t queue_index);
+	void release_offer(kd::OfferSlot *offer);
+	bool needs_reads() const { return terms.max_message > terms.eager_limit; }
+	// The setting, within what was agreed.
+	uint32_t copy_limit() const
+	{
+		// Without RDMA READ nothing can be offered.
+		if (!needs_reads())
+			return terms.eager_limit;
+		uint32_t setting = eager_limit.load(std::memory_order_relaxed);
+		return setting < terms.eager_limit ? setting : terms.eager_limit;
+	}
+	bool may_send() const;
+	bool send_ended() const; // and never again
+	// A claim would succeed now.
+	bool may_claim(kd::WaitStyle style, bool large);
+	// Pages of one offered message: one more for a buffer that begins inside a
+	// page, where the device allows it.
+	uint32_t max_offer_pages() const
+	{
+		uint32_t pages =
+			(terms.max_message + kd::limits::page_size - 1) / kd::limits::page_size;
+		return pages < mr_pages ? pages + 1 : pages;
+	}
+
+	// --- receiving: receive.cc, fetch.cc ------------------------------------------------
+	kd::RxSlot *readable();
+	void consume(kd::RxSlot *slot);
+	void consider_fetching();
+	void fetch(kd::Sleepable s);
+	void fetched(kd::FetchSlot *slot, const kd_wc &wc);
+	// What a reader gets when nothing is left to read: -1 = wait, else 0 or an error.
+	int read_end() const;
+	bool may_read();
+	bool deleted_here() const { return delete_requested && current() > kd::State::Live; }
+	void message_arrived(kd::RxSlot *slot, const kd::wire::DataInfo &info);
+	void message_complete(); // more has arrived in order
+	void answer_bye();
+
+	// --- pings: ping.cc -----------------------------------------------------------------
+	kd::Status ping(kd::Sleepable s, struct kdirect_ping &p);
+
+	// --- exports and mappings: map_control.cc; of the target: grant.cc ------------------
+	void map_received(const kd::wire::MapInfo &info);
+	void keys_failed(const kd_wc &wc);
+	bool take_place(kd::Mapping &mapping);
+	// Slots for reads and writes of mappings, once.
+	kd::Status prepare_io(kd::Sleepable s);
+	// Is a work request of the mapping outstanding?
+	bool has_io(const kd::Mapping &mapping);
+
+	// --- polling: poll.cc ---------------------------------------------------------------
+	bool has_poll_queues() const { return nr_poll_queues != 0; }
+	void poll_once(bool again);
+	void arm_all();
+	template <class Done>
+	kd::Status wait(kd::Sleepable s, kd::WaitQueue &wq, bool poll, kd_wait_mode mode,
+			uint64_t timeout_ns, const Done &done);
+
+	kd::State current() const { return state.load(std::memory_order_acquire); }
+
+	// --- identity; constant ---------------------------------------------------------
+	char name[KD_NAME_MAX + 1];
+	char listener[KD_NAME_MAX + 1]; // "" for an initiator
+	kd_net *net = nullptr;
+	bool initiator = false;
+	uint32_t number = 0; // of an accepted one: its name is LISTENER.NUMBER
+	uint64_t id = 0;     // order of creation
+	uint64_t nonce = 0;  // chosen by the initiator
+	uint64_t token = 0;  // chosen by the target
+	kd_channel_params params{};
+	kd_endpoint local{};
+
+	// --- life ---------------------------------------------------------------------------
+	kd::Refs refs;
+	kd_work run_work;
+	kd::Link<kd_channel> link;    // registry
+	bool registered = false;      // registry lock
+	kd::Device *device = nullptr; // registry lock, and run()
+	char device_name[64] = {};
+	kd_pd *pd = nullptr;
+	uint32_t mr_pages = 0; // of one MR of the device
+	kd_node *node = nullptr;
+	std::atomic<bool> ever_live{false};
+	bool hello_sent = false;
+	bool draining = false;
+	std::atomic<bool> started{false}; // initiator: the target said Start
+	std::atomic<bool> delete_requested{false};
+	std::atomic<bool> broken{false};    // error is set and must be acted on
+	std::atomic<bool> peer_gone{false}; // disconnected in order
+	std::atomic<bool> sign_of_life{false};
+	uint64_t deadline_ns = 0;         // of connecting, or of draining
+	uint64_t deadline_of_peer_ns = 0; // after its goodbye; 0 = none was said
+	uint64_t next_keep_alive_ns = 0;
+	uint32_t missed_keep_alives = 0;
+	std::atomic<uint32_t> opens{0};
+
+	mutable kd::SpinLock<KD_LOCK_STATE> state_lock;
+	std::atomic<kd::State> state{kd::State::New}; // written under state_lock by run()
+	uint64_t state_since_ns = 0;                  // state_lock
+	kd_error error{};                             // state_lock
+	// Settings that change while the channel lives.
+	std::atomic<uint32_t> eager_limit{0};
+	std::atomic<uint32_t> keep_alive_ms{0};
+	std::atomic<uint32_t> drain_timeout_ms{0};
+
+	// What was agreed. Written under state_lock while the channel connects; run(), and
+	// everybody once it has been live, may read it without, others use agreed().
+	kd::limits::Terms terms{};
+	kd::limits::Terms agreed() const
+	{
+		kd::SpinGuard guard(state_lock);
+		return terms;
+	}
+	kd::Queue *queues[KD_MAX_QUEUES] = {};
+	uint32_t nr_queues = 0; // control queue included
+	uint32_t nr_interrupt_queues = 0;
+	uint32_t nr_poll_queues = 0;
+
+	// --- control ----------------------------------------------------------------------------
+	kd::SpinLock<KD_LOCK_CTRL> ctrl_lock;
+	uint16_t ctrl_flags = 0;        // to be sent
+	uint64_t bye_last = 0;          // our Bye's count
+	kd::CreditWindow ctrl_window;   // the control queue's
+	kd::FetchList done;             // fetched, sender not told
+	std::atomic<uint64_t> owing{0}; // bit per data queue: owes the peer credits
+	std::atomic<bool> bye_said{false};
+	std::atomic<bool> bye_answered{false};
+	kd::Tally ctrl_tx, ctrl_rx, keep_alives;
+
+	// --- exports and mappings -----------------------------------------------------------
+	kd::Grant *grants = nullptr;                // of a target; each says what guards it
+	kd::Mapping *maps[kd::wire::max_maps] = {}; // of an initiator; ctrl_lock
+	uint64_t map_look = 0;              // ctrl_lock: bit per id: may have to say something
+	bool map_turn = false;              // ctrl_lock
+	kd::TxSlot *keys_sending = nullptr; // ctrl_lock: REG_MRs are before it
+	kd_cqe key_cqe;
+	uint64_t map_deadline_ns = 0; // run()
+	bool io_ready = false;        // run()
+
+	// --- sending --------------------------------------------------------------------------
+	std::atomic<uint64_t> next_seq{0};
+	kd::WaitQueue tx_waitq;   // credits, slots, fetched offers
+	kd::WaitQueue ping_waitq; // pongs
+
+	// --- receiving ------------------------------------------------------------------------
+	mutable kd::SpinLock<KD_LOCK_RX> rx_lock;
+	kd::Order<kd::RxSlot> order;   // rx_lock
+	uint64_t fetch_cursor = 0;     // rx_lock
+	uint64_t fetched_bytes = 0;    // rx_lock: fetched or being fetched, not read
+	bool peer_bye = false;         // rx_lock
+	uint64_t peer_last = 0;        // rx_lock
+	bool bye_reply_raised = false; // rx_lock
+	std::atomic<bool> peer_closing{false};
+	std::atomic<bool> end_of_stream{false}; // closed in order: reads end with 0
+	kd_work fetch_work;
+	kd::WaitQueue rx_waitq;
+	kd::Mutex<KD_LOCK_READER> reader;
+	uint32_t read_offset = 0; // reader: into the first message
+
+	std::atomic<uint32_t> sleepers{0}; // on poll queues' completions
+
+private:
+	static void run_work_fn(kd_work *work);
+	static void fetch_work_fn(kd_work *work);
+	static kd_channel *make(kd::Sleepable s, kd_net *net, uint32_t interrupt_queues,
+				uint32_t poll_queues);
+	void run(kd::Sleepable s);
+	bool step(kd::Sleepable s);
+	void enter(kd::Sleepable s, kd::State next);
+	void set_wakeup();
+	void keep_alive_tick();
+	bool peer_lingers();
+	bool goodbye_done(kd::Sleepable s);
+	void teardown(kd::Sleepable s);
+	void remove(kd::Sleepable s);
+
+	bool begin(kd::Sleepable s);
+	bool progress(kd::Sleepable s);
+	void advance(kd::Sleepable s, kd::Queue &queue);
+	kd::Status attach(kd::Sleepable s, kd::Queue &queue);
+	void resolved(kd::Sleepable s, kd::Queue &queue);
+	void routed(kd::Sleepable s, kd::Queue &queue);
+	void requested(kd::Sleepable s, kd::Queue &queue);
+	void established(kd::Queue &queue, const kd_cm_event &event);
+	void rejected(kd::Queue &queue, const kd_cm_event &event);
+	void disconnected(kd::Queue &queue);
+	void say_hello();
+	bool make_live(kd::Sleepable s);
+	kd::wire::RequestInfo request_info(const kd::Queue &queue) const;
+
+	void control_collect(kd::wire::ControlInfo &info, kd::FetchList &told)
+		KD_REQUIRES(ctrl_lock);
+	bool control_send_one(kd::FetchList &told) KD_REQUIRES(ctrl_lock);
+	bool map_send_one() KD_REQUIRES(ctrl_lock);
+	bool map_collect(kd::wire::MapInfo &info, kd_key *const *&keys) KD_REQUIRES(ctrl_lock);
+	bool collect_grant(kd::Grant &grant, kd::wire::MapInfo &info, kd_key *const *&keys)
+		KD_REQUIRES(ctrl_lock);
+	bool grant_hear(kd::Grant &grant, const kd::wire::MapInfo &info) KD_REQUIRES(ctrl_lock);
+	void serve_maps(kd::Sleepable s);
+	void serve_mappings(kd::Sleepable s);
+	uint64_t mappings_deadline();
+	bool make_grants(kd::Sleepable s);
+	void serve_grants(kd::Sleepable s);
+	uint16_t offer(kd::Sleepable s, kd::Grant &grant);
+	void release_grant(kd::Sleepable s, kd::Grant &grant);
+	void release_grants(kd::Sleepable s);
+	uint64_t grants_deadline();
+	void queue_work(kd_work *work);
+	template <class Visit>
+	bool each_sender(kd::WaitStyle style, const Visit &visit);
+	bool try_claim(kd::WaitStyle style, bool large, kd::Claim &out);
+	bool claim_on(kd::Queue &queue, bool large, kd::Claim &out);
+	bool offers_claimed();
+	kd::Status post_message(const kd::Claim &claim, const kd::wire::DataInfo &message);
+	friend struct ::kd_queue;
+};
+
+namespace kd
+{
+
+// Fails a channel with a formatted text.
+// (out of line: it is rare, and there are many of it)
+#define KD_FAIL(channel, number, ...)                                                              \
+	[&]() __attribute__((noinline, cold))                                                      \
+	{                                                                                          \
+		kd_error kd_fail_error{};                                                          \
+		(void)KD_ERROR(&kd_fail_error, number, 0, __VA_ARGS__);                            \
+		(channel).fail(kd_fail_error);                                                     \
+	}                                                                                          \
+	()
+
+} // namespace kd
+
+// Sleeps, or polls, until done() is true.
+template <class Done>
+kd::Status kd_channel::wait(kd::Sleepable s, kd::WaitQueue &wq, bool poll, kd_wait_mode mode,
+			    uint64_t timeout_ns, const Done &done)
+{
+	if (!poll) {
+		if (!has_poll_queues())
+			return wq.wait(s, mode, timeout_ns, done);
+		sleepers.fetch_add(1);
+		arm_all();
+		kd::Status st = wq.wait(s, mode, timeout_ns, done);
+		sleepers.fetch_sub(1);
+		return st;
+	}
+	uint64_t start = timeout_ns == KD_FOREVER ? 0 : kd_now_ns();
+	while (!done()) {
+		poll_once(true);
+		if (done())
+			break;
+		if (kd_poll_pause() && mode == KD_WAIT_INTERRUPTIBLE)
+			return KD_EINTR;
+		if (timeout_ns != KD_FOREVER && kd_now_ns() - start > timeout_ns)
+			return KD_ETIMEDOUT;
+	}
+	return {};
+}

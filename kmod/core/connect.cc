@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Connecting: the initiator brings up the control queue, then all data queues;
+// each says hello; once the target has heard every queue it says Start, and both
+// ends are live. Events leave word in Queue::step; progress() acts on it.
+#include "channel.hh"
+#include "registry.hh"
+
+#include "../../uapi/kdirect_netlink.h"
+
+using namespace kd;
+using wire::Refusal;
+using wire::Verdict;
+
+namespace
+{
+
+constexpr uint32_t resolve_timeout_ms = 2000;
+constexpr uint32_t reads_in_flight = 16; // of one QP; more wait in the device
+
+uint8_t least(uint32_t a, uint32_t b)
+{
+	return uint8_t(a < b ? a : b);
+}
+
+// An address and port as text, for messages.
+struct AddressText {
+	char text[64];
+	explicit AddressText(const kd_endpoint &e)
+	{
+		const uint8_t *b = e.addr.bytes;
+		if (e.addr.len == 4) {
+			kd_format(text, sizeof(text), "%u.%u.%u.%u:%u", b[0], b[1], b[2], b[3],
+				  e.port);
+			return;
+		}
+		int at = kd_format(text, sizeof(text), "[");
+		for (int i = 0; i < 16; i += 2)
+			at += kd_format(text + at, sizeof(text) - size_t(at), i ? ":%x" : "%x",
+					unsigned(b[i] << 8 | b[i + 1]));
+		kd_format(text + at, sizeof(text) - size_t(at), "]:%u", e.port);
+	}
+};
+
+} // namespace
+
+wire::RequestInfo kd_channel::request_info(const Queue &queue) const
+{
+	return {queue.index, nr_interrupt_queues,         nr_poll_queues,
+		terms.depth, terms.eager_limit,           terms.max_message,
+		nonce,       queue.index == 0 ? 0 : token};
+}
+
+bool kd_channel::progress(Sleepable s)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < nr_queues && !broken; i++) {
+		Queue &queue = *queues[i];
+		advance(s, queue);
+		Step step = queue.step.load(std::memory_order_acquire);
+		all &= step == Step::Connected ||
+		       (step == Step::Accepted && queue.hello.load(std::memory_order_acquire));
+		// The terms come with the control queue's reply.
+		if (initiator && i == 0 && step != Step::Connected)
+			return false;
+	}
+	if (broken)
+		return true;
+	if (!all)
+		return false;
+	if (!initiator)
+		return make_live(s);
+	if (!hello_sent) {
+		hello_sent = true;
+		say_hello();
+	}
+	return started ? make_live(s) : broken.load();
+}
+
+void kd_channel::advance(Sleepable s, Queue &queue)
+{
+	switch (queue.step.load(std::memory_order_acquire)) {
+	case Step::Idle:
+		if (!initiator)
+			return;
+		if (Status st = kd_cm_create(net, &queue, &queue.cm); !st.ok()) {
+			KD_FAIL(*this, st.err(), "queue %u: no connection id", queue.index);
+			return;
+		}
+		queue.step = Step::Resolving;
+		if (Status st = kd_cm_resolve_addr(queue.cm, &params.source, &params.peer,
+						   resolve_timeout_ms);
+		    !st.ok())
+			KD_FAIL(*this, st.err(), "no RDMA path to %s",
+				AddressText(params.peer).text);
+		return;
+	case Step::Resolved: resolved(s, queue); return;
+	case Step::Routed: routed(s, queue); return;
+	case Step::Requested: requested(s, queue); return;
+	case Step::Resolving:
+	case Step::Routing:
+	case Step::Connecting:
+	case Step::Connected:
+	case Step::Accepted: return;
+	}
+}
+
+// The device behind a queue, and what the channel shares on it.
+Status kd_channel::attach(Sleepable s, Queue &queue)
+{
+	kd_error error{};
+	if (device) {
+		if (kd_cm_device(queue.cm) == device)
+			return {};
+		KD_FAIL(*this, KD_ENODEV, "queue %u came over another device than the first",
+			queue.index);
+		return KD_ENODEV;
+	}
+	if (Status st = registry().attach(s, *this, queue.cm); !st.ok()) {
+		KD_FAIL(*this, st.err(), "the RDMA device of this address cannot be used");
+		return st;
+	}
+	mr_pages = kd_device_attr(device)->max_mr_pages;
+	limits::Terms fitting = terms;
+	Status st = limits::fit(device, fitting, &error);
+	if (st.ok() && !initiator && (!queue.reads_in || !queue.reads_out))
+		st = limits::fit_without_reads(fitting, &error);
+	{
+		SpinGuard guard(state_lock);
+		terms = fitting;
+	}
+	if (!st.ok()) {
+		fail(error);
+		return st;
+	}
+	if (st = kd_pd_create(queue.cm, &pd); !st.ok()) {
+		KD_FAIL(*this, st.err(), "no protection domain on device %s", device_name);
+		return st;
+	}
+	return {};
+}
+
+void kd_channel::resolved(Sleepable s, Queue &queue)
+{
+	if (!attach(s, queue).ok())
+		return;
+	if (Status st = queue.create_resources(s, terms); !st.ok()) {
+		KD_FAIL(*this, st.err(),
+			"queue %u: out of memory or of resources of device %s (%d)", queue.index,
+			device_name, st.err());
+		return;
+	}
+	queue.step = Step::Routing;
+	if (Status st = kd_cm_resolve_route(queue.cm, resolve_timeout_ms); !st.ok())
+		KD_FAIL(*this, st.err(), "no route to %s", AddressText(params.peer).text);
+}
+
+void kd_channel::routed(Sleepable, Queue &queue)
+{
+	wire::Request request;
+	wire::encode_request(request_info(queue), request);
+	const struct kd_device_attr *attr = kd_device_attr(device);
+	kd_cm_params cm{};
+	cm.data = &request;
+	cm.data_len = sizeof(request);
+	cm.responder_resources = least(attr->max_rd_atom, reads_in_flight);
+	cm.initiator_depth = least(attr->max_init_rd_atom, reads_in_flight);
+	queue.open();
+	queue.step = Step::Connecting;
+	if (Status st = kd_cm_connect(queue.cm, &cm); !st.ok())
+		KD_FAIL(*this, st.err(), "queue %u: cannot connect to %s", queue.index,
+			AddressText(params.peer).text);
+}
+
+void kd_channel::requested(Sleepable s, Queue &queue)
+{
+	Status st = attach(s, queue);
+	if (st.ok()) {
+		st = queue.create_resources(s, terms);
+		if (!st.ok())
+			KD_FAIL(*this, st.err(),
+				"queue %u: out of memory or of resources of device %s (%d)",
+				queue.index, device_name, st.err());
+	}
+	if (!st.ok()) {
+		wire::Reject reject;
+		wire::encode_reject({Refusal::Resources, uint32_t(st.err())}, reject);
+		(void)kd_cm_reject(queue.cm, &reject, sizeof(reject));
+		return;
+	}
+	wire::Reply reply;
+	wire::encode_reply({queue.index, terms.depth, terms.eager_limit, terms.max_message, token},
+			   reply);
+	const struct kd_device_attr *attr = kd_device_attr(device);
+	kd_cm_params cm{};
+	cm.data = &reply;
+	cm.data_len = sizeof(reply);
+	cm.responder_resources = least(least(attr->max_rd_atom, reads_in_flight), queue.reads_in);
+	cm.initiator_depth = least(least(attr->max_init_rd_atom, reads_in_flight), queue.reads_out);
+	queue.open();
+	queue.step = Step::Accepted;
+	if (st = kd_cm_accept(queue.cm, &cm); !st.ok())
+		KD_FAIL(*this, st.err(), "queue %u: cannot accept", queue.index);
+}
+
+Verdict kd_channel::adopt(Sleepable, const kd_cm_event &event, const wire::RequestInfo &request)
+{
+	if (request.queues != nr_interrupt_queues || request.poll_queues != nr_poll_queues)
+		return {Refusal::Queues, nr_queues - 1};
+	if (request.nonce != nonce)
+		return {Refusal::NoChannel};
+	if (request.queue >= nr_queues)
+		return {Refusal::Queue, request.queue};
+	Queue &queue = *queues[request.queue];
+	if (broken || delete_requested || current() > State::Connecting)
+		return {Refusal::NoChannel};
+	if (queue.step.load(std::memory_order_relaxed) != Step::Idle)
+		return {Refusal::Queue, request.queue};
+	// What was agreed with the control queue holds for all.
+	limits::Terms now = agreed();
+	if (request.queue != 0 &&
+	    (request.depth != now.depth || request.eager_limit != now.eager_limit ||
+	     request.max_message != now.max_message))
+		return {Refusal::Malformed};
+	bool large = now.max_message > now.eager_limit;
+	if (request.queue != 0 && large && (!event.reads_in || !event.reads_out))
+		return {Refusal::Resources, KD_EOPNOTSUPP};
+	queue.cm = event.new_cm;
+	queue.reads_in = event.reads_in;
+	queue.reads_out = event.reads_out;
+	kd_cm_set_queue(event.new_cm, &queue);
+	queue.step.store(Step::Requested, std::memory_order_release);
+	kick();
+	return {};
+}
+
+void kd_channel::say_hello()
+{
+	for (uint32_t i = 1; i < nr_queues; i++) {
+		Queue &queue = *queues[i];
+		Status st = KD_EPIPE;
+		{
+			SpinGuard guard(queue.tx_lock);
+			TxSlot *slot = queue.sealed ? nullptr : queue.sends.free.pop();
+			if (slot) {
+				queue.sends.nr_free--;
+				wire::encode_data({wire::DataType::Hello, 0, 0, 0, 0, 0},
+						  slot->buf.mem);
+				queue.sends.post(slot, true);
+				st = kd_post_send(queue.qp, &slot->cqe, &slot->buf,
+						  sizeof(wire::DataHeader), true);
+			}
+		}
+		if (!st.ok())
+			KD_FAIL(*this, st.err(), "queue %u: cannot send", i);
+	}
+	control_raise(wire::ControlHello);
+}
+
+bool kd_channel::make_live(Sleepable s)
+{
+	if (Status st = kd_node_create(this, name, &node); !st.ok()) {
+		KD_FAIL(*this, st.err(), "no device node for channel %s", name);
+		return true;
+	}
+	next_keep_alive_ns = 0;
+	enter(s, State::Live);
+	kd_log(KD_LOG_INFO, "channel %s: live, %u+%u queues of depth %u on %s", name,
+	       nr_interrupt_queues, nr_poll_queues, terms.depth, device_name);
+	if (!initiator)
+		control_raise(wire::Start);
+	return true;
+}
+
+// --- events, in the connection manager's context ---------------------------------
+
+void kd_channel::established(Queue &queue, const kd_cm_event &event)
+{
+	if (!initiator) // the hello says it, perhaps before this event
+		return;
+	wire::ReplyInfo reply;
+	if (queue.step.load(std::memory_order_acquire) != Step::Connecting)
+		return;
+	if (!wire::decode_reply(event.data, event.data_len, request_info(queue), reply)) {
+		KD_FAIL(*this, KD_EPROTO,
+			"the peer accepted, but is no kdirect listener (%u bytes of private data)",
+			event.data_len);
+		return;
+	}
+	if (queue.index == 0) {
+		token = reply.token;
+		SpinGuard guard(state_lock);
+		terms = {reply.depth, reply.eager_limit, reply.max_message};
+	} else if (reply.depth != terms.depth || reply.eager_limit != terms.eager_limit ||
+		   reply.max_message != terms.max_message) {
+		KD_FAIL(*this, KD_EPROTO, "queue %u: the peer changed its terms", queue.index);
+		return;
+	}
+	if (queue.index != 0 && needs_reads() && (!event.reads_in || !event.reads_out)) {
+		KD_FAIL(*this, KD_EOPNOTSUPP, "queue %u: the peer allows no RDMA READ",
+			queue.index);
+		return;
+	}
+	queue.step.store(Step::Connected, std::memory_order_release);
+	kick();
+}
+
+void kd_channel::rejected(Queue &queue, const kd_cm_event &event)
+{
+	Verdict verdict;
+	AddressText peer(params.peer);
+	if (wire::decode_reject(event.data, event.data_len, verdict)) {
+		char why[KD_TEXT_MAX / 2];
+		// Every format takes at most the one number.
+		kd_format(why, sizeof(why), wire::refusal_format(verdict.reason), verdict.value);
+		KD_FAIL(*this, KD_ECONNREFUSED, "%s refused queue %u: %s", peer.text, queue.index,
+			why);
+	} else if (event.no_listener) {
+		KD_FAIL(*this, KD_ECONNREFUSED, "nothing listens on %s", peer.text);
+	} else {
+		KD_FAIL(*this, KD_ECONNREFUSED,
+			"%s refused queue %u without a kdirect reason: no kdirect listener there? "
+			"(transport's reason %d)",
+			peer.text, queue.index, event.status);
+	}
+}
+
+void kd_channel::disconnected(Queue &queue)
+{
+	if (peer_closing || current() == State::Deleting) {
+		peer_gone.store(true, std::memory_order_release);
+		kick();
+	} else {
+		KD_FAIL(*this, KD_ECONNRESET, "the peer closed the connection (queue %u)",
+			queue.index);
+	}
+}
+
+void kd_channel::cm_event(Queue &queue, const kd_cm_event &event)
+{
+	auto move = [&](Step from, Step to) {
+		if (queue.step.compare_exchange_strong(from, to))
+			kick();
+	};
+	switch (event.type) {
+	case KD_CM_ADDR_RESOLVED: move(Step::Resolving, Step::Resolved); return;
+	case KD_CM_ROUTE_RESOLVED: move(Step::Routing, Step::Routed); return;
+	case KD_CM_ESTABLISHED: established(queue, event); return;
+	case KD_CM_ADDR_ERROR:
+	case KD_CM_ROUTE_ERROR:
+		KD_FAIL(*this, event.status ? event.status : KD_EHOSTUNREACH,
+			"no RDMA path to %s (%s)", AddressText(params.peer).text, event.name);
+		return;
+	case KD_CM_UNREACHABLE:
+		KD_FAIL(*this, event.status ? event.status : KD_EHOSTUNREACH, "no answer from %s",
+			AddressText(params.peer).text);
+		return;
+	case KD_CM_CONNECT_ERROR:
+		KD_FAIL(*this, event.status ? event.status : KD_ECONNRESET, "queue %u: %s",
+			queue.index, event.name);
+		return;
+	case KD_CM_REJECTED: rejected(queue, event); return;
+	case KD_CM_DISCONNECTED: disconnected(queue); return;
+	case KD_CM_DEVICE_REMOVAL:
+		KD_FAIL(*this, KD_ENODEV, "device %s was removed", device_name);
+		return;
+	case KD_CM_CONNECT_REQUEST:
+	case KD_CM_OTHER:
+		kd_log(KD_LOG_DEBUG, "channel %s: queue %u: %s", name, queue.index, event.name);
+		return;
+	}
+}
+
+void kd_queue_cm_event(struct kd_queue *queue, const struct kd_cm_event *event)
+{
+	queue->channel.cm_event(*queue, *event);
+}
+
+void kd_queue_fatal(struct kd_queue *queue, const char *what)
+{
+	KD_FAIL(queue->channel, KD_EIO, "queue %u: %s", queue->index, what);
+}

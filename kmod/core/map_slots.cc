@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The slots of reads and writes of mappings: who has them, and how they complete.
+#include "channel.hh"
+
+using namespace kd;
+
+// --- slots ----------------------------------------------------------------------------
+
+Status kd_queue::make_io_slots(Sleepable s)
+{
+	if (nr_io_large)
+		return {};
+	const limits::Terms &terms = channel.terms;
+	uint32_t copies = limits::io_copies(terms.depth), large = limits::io_large(terms.depth);
+	if (!io_copies)
+		io_copies = create_array<IoSlot>(s, copies);
+	if (!io_large)
+		io_large = create_array<IoSlot>(s, large);
+	if (!io_copies || !io_large)
+		return KD_ENOMEM;
+	auto init = [&](IoSlot &slot, bool is_large) {
+		slot.queue = this;
+		slot.large = is_large;
+		kd_cqe_init(&slot.cqe, KD_CQE_IO);
+	};
+	// What an earlier attempt has made is there already.
+	while (nr_io_copies < copies) {
+		IoSlot &slot = io_copies[nr_io_copies];
+		init(slot, false);
+		if (Status st =
+			    kd_dma_create(channel.pd, terms.eager_limit, KD_DMA_BOTH, &slot.buf);
+		    !st.ok())
+			return st;
+		SpinGuard guard(tx_lock);
+		nr_io_copies++;
+		free_io_copies.push_back(&slot);
+	}
+	for (uint32_t i = 0; i < large; i++)
+		init(io_large[i], true);
+	SpinGuard guard(tx_lock);
+	for (uint32_t i = 0; i < large; i++)
+		free_io_large.push_back(&io_large[i]);
+	nr_io_large = large;
+	return {};
+}
+
+Status kd_channel::prepare_io(Sleepable s)
+{
+	for (uint32_t i = 1; i < nr_queues && !io_ready; i++)
+		if (Status st = queues[i]->make_io_slots(s); !st.ok())
+			return st;
+	io_ready = true;
+	return {};
+}
+
+// nullptr: there is none now.
+IoSlot *kd_queue::claim_io(bool large)
+{
+	SpinGuard guard(tx_lock);
+	if (sealed)
+		return nullptr;
+	IoSlot *slot = large ? free_io_large.pop() : free_io_copies.pop();
+	if (slot)
+		slot->phase = IoSlot::Phase::Claimed;
+	claimed_io += slot && large;
+	return slot;
+}
+
+// Not, or not any more, posted.
+void kd_queue::unclaim_io(IoSlot *slot)
+{
+	{
+		SpinGuard guard(tx_lock);
+		claimed_io -= slot->large && slot->phase == IoSlot::Phase::Claimed;
+		slot->phase = IoSlot::Phase::Free;
+		(slot->large ? free_io_large : free_io_copies).push_front(slot);
+	}
+	io_waitq.wake(0);
+	if (slot->large)
+		channel.tx_waitq.wake(0); // teardown waits for the claimed ones
+}
+
+bool kd_channel::has_io(const Mapping &mapping)
+{
+	bool any = false;
+	for (uint32_t i = 1; i < nr_queues; i++) {
+		Queue &queue = *queues[i];
+		SpinGuard guard(queue.tx_lock);
+		auto look = [&](const IoSlot *slots, uint32_t count) {
+			for (uint32_t j = 0; j < count; j++)
+				any |= slots[j].phase == IoSlot::Phase::Posted &&
+				       slots[j].mapping == &mapping;
+		};
+		look(queue.io_copies, queue.nr_io_copies);
+		look(queue.io_large, queue.nr_io_large);
+	}
+	return any;
+}
+
+// --- completions ---------------------------------------------------------------------
+
+void kd_queue::io_done(IoSlot *slot, const kd_wc &wc)
+{
+	if (slot->large)
+		kd_rw_release(qp, &slot->rw, slot->pages, slot->write);
+	else if (!wc.err && !slot->write)
+		kd_dma_sync_cpu(channel.pd, &slot->buf, slot->length);
+	if (wc.err && !wc.flushed)
+		KD_FAIL(channel, KD_EIO, "queue %u: RDMA %s failed: %s", index,
+			slot->write ? "WRITE" : "READ", wc.status_name);
+	finish_io(slot, wc.err);
+}
+
+// The device is done with it.
+void kd_queue::finish_io(IoSlot *slot, int err)
+{
+	kd_iocb *iocb;
+	WaitQueue *waitq = nullptr;
+	int64_t result = err ? -KD_EIO : int64_t(slot->length);
+	bool leaving, freed;
+	kd_pages_free(std::exchange(slot->pages, nullptr));
+	{
+		SpinGuard guard(tx_lock);
+		io_posted--;
+		leaving = slot->mapping->current() != MapState::Live;
+		iocb = std::exchange(slot->iocb, nullptr);
+		IoCall *call = slot->call;
+		freed = slot->large || !call;
+		slot->phase = freed ? IoSlot::Phase::Free : IoSlot::Phase::Done;
+		if (freed)
+			(slot->large ? free_io_large : free_io_copies).push_front(slot);
+		if (call) {
+			if (err && slot->pos < call->failed_at)
+				call->failed_at = slot->pos;
+			uint32_t left = call->left.load(std::memory_order_relaxed) - 1;
+			if (!left)
+				waitq = call->waitq;
+			// With the last one the call may be gone.
+			call->left.store(left, std::memory_order_release);
+		}
+	}
+	if (waitq)
+		waitq->wake(0);
+	if (iocb && kind == queue_poll)
+		channel.sleepers.fetch_sub(1);
+	if (iocb)
+		kd_iocb_complete(iocb, result);
+	if (freed)
+		io_waitq.wake(0);
+	if (leaving)
+		channel.kick();
+}
+
+// In teardown, when nothing is posted any more; callers may still give slots back.
+void kd_queue::release_io()
+{
+	SpinGuard guard(tx_lock);
+	for (uint32_t i = 0; i < nr_io_large; i++) {
+		IoSlot &slot = io_large[i];
+		if (slot.phase == IoSlot::Phase::Posted)
+			kd_rw_release(qp, &slot.rw, slot.pages, slot.write);
+	}
+}
+
+void kd_queue::end_io()
+{
+	auto end = [this](IoSlot *slots, uint32_t count) {
+		for (uint32_t i = 0; i < count; i++) {
+			bool posted;
+			{
+				SpinGuard guard(tx_lock);
+				posted = slots[i].phase == IoSlot::Phase::Posted;
+			}
+			if (posted)
+				finish_io(&slots[i], KD_ECONNRESET);
+		}
+	};
+	end(io_large, nr_io_large);
+	end(io_copies, nr_io_copies);
+}

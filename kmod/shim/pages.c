@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory of large messages: the caller's own pages, or the kernel's. */
+
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+
+#include "shim.h"
+
+/*
+ * Pages are not allocated for one device, so that entries of the table must suit all:
+ * 64 KiB is what a device that says nothing can do.
+ */
+#define KD_MAX_SEGMENT	SZ_64K
+
+static struct kd_pages *kd_pages_new(u32 offset, u32 len, gfp_t gfp)
+{
+	u32 nr = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	struct kd_pages *pages = kzalloc(struct_size(pages, pages, nr), gfp);
+
+	if (!pages)
+		return NULL;
+	pages->len = len;
+	pages->nr = nr;
+	pages->offset = offset;
+	return pages;
+}
+
+static int kd_pages_build_table(struct kd_pages *pages, gfp_t gfp)
+{
+	return sg_alloc_table_from_pages_segment(&pages->table, pages->pages, pages->nr,
+						 pages->offset, pages->len, KD_MAX_SEGMENT, gfp);
+}
+
+/* --- the caller's pages -------------------------------------------------------------- */
+
+/* As RDMA memory regions are charged: locked by mm, against the limit of the process. */
+static int kd_charge(struct kd_pages *pages)
+{
+	struct mm_struct *mm = current->mm;
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (atomic64_add_return(pages->nr, &mm->pinned_vm) > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pages->nr, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	mmgrab(mm);
+	pages->mm = mm;
+	return 0;
+}
+
+static void kd_drop_mm(struct work_struct *work)
+{
+	struct kd_pages *pages = container_of(work, struct kd_pages, drop);
+
+	mmdrop(pages->mm);
+	kfree(pages);
+}
+
+/*
+ * Frees @pages. Completions call this from softirq, where a mm must not be torn down:
+ * if this is the last reference to it, a worker does.
+ */
+static void kd_uncharge_and_free(struct kd_pages *pages)
+{
+	atomic64_sub(pages->nr, &pages->mm->pinned_vm);
+	if (atomic_add_unless(&pages->mm->mm_count, -1, 1)) {
+		kfree(pages);
+		return;
+	}
+	INIT_WORK(&pages->drop, kd_drop_mm);
+	queue_work(kd_workqueue, &pages->drop);
+}
+
+/* One range of user memory, @len bytes of it; false if @iter is something else. */
+static bool kd_iter_user_range(const struct iov_iter *iter, u32 len, unsigned long *start)
+{
+	if (iov_iter_single_seg_count(iter) < len)
+		return false;
+	if (iter_is_ubuf(iter))
+		*start = (unsigned long)iter->ubuf + iter->iov_offset;
+	else if (iter_is_iovec(iter))
+		*start = (unsigned long)iter_iov_addr(iter);
+	else
+		return false;
+	return true;
+}
+
+static int kd_pin(struct kd_pages *pages, unsigned long start, unsigned int flags)
+{
+	u32 done = 0;
+	int ret;
+
+	while (done < pages->nr) {
+		ret = pin_user_pages_fast((start & PAGE_MASK) + done * PAGE_SIZE, pages->nr - done,
+					  flags, pages->pages + done);
+		if (ret <= 0) {
+			unpin_user_pages(pages->pages, done);
+			return ret ? ret : -EFAULT;
+		}
+		done += ret;
+	}
+	return 0;
+}
+
+int kd_pages_pin(struct kd_iter *iter, uint32_t len, uint32_t max_pages, struct kd_pages **out)
+{
+	struct kd_pages *pages;
+	unsigned long start;
+	int ret;
+
+	might_sleep();
+	if (!len || !current->mm || !kd_iter_user_range(to_iter(iter), len, &start))
+		return KD_EOPNOTSUPP;
+	pages = kd_pages_new(offset_in_page(start), len, GFP_KERNEL);
+	if (!pages)
+		return KD_ENOMEM;
+	if (pages->nr > max_pages) {
+		kfree(pages);
+		return KD_EOPNOTSUPP;
+	}
+	pages->pinned = true;
+
+	ret = kd_charge(pages);
+	if (ret)
+		goto err_free;
+	/* not for writing: the device reads what the caller sends */
+	ret = kd_pin(pages, start, FOLL_LONGTERM);
+	if (ret)
+		goto err_uncharge;
+	ret = kd_pages_build_table(pages, GFP_KERNEL);
+	if (ret)
+		goto err_unpin;
+	iov_iter_advance(to_iter(iter), len);
+	*out = pages;
+	return 0;
+
+err_unpin:
+	unpin_user_pages(pages->pages, pages->nr);
+err_uncharge:
+	kd_uncharge_and_free(pages);
+	return kd_from_errno(ret);
+err_free:
+	kfree(pages);
+	return kd_from_errno(ret);
+}
+
+/* --- the caller's pages for one transfer ----------------------------------------------- */
+
+size_t kd_iter_pinnable(const struct kd_iter *kd_iter, uint32_t max_pages)
+{
+	const struct iov_iter *iter = (const struct iov_iter *)kd_iter;
+	unsigned long start;
+
+	if (!current->mm || !kd_iter_user_range(iter, 1, &start))
+		return 0;
+	return min_t(size_t, iov_iter_single_seg_count(iter),
+		     (size_t)max_pages * PAGE_SIZE - offset_in_page(start));
+}
+
+static void kd_unpin_dirty(struct work_struct *work)
+{
+	struct kd_pages *pages = container_of(work, struct kd_pages, drop);
+
+	unpin_user_pages_dirty_lock(pages->pages, pages->nr, true);
+	kfree(pages);
+}
+
+/*
+ * Marking pages dirty can sleep. So it was done before the transfer; a worker does it
+ * again in case they were cleaned since, which is rare.
+ */
+static void kd_unpin_transient(struct kd_pages *pages)
+{
+	u32 i;
+
+	for (i = 0; pages->written && i < pages->nr; i++) {
+		if (folio_test_dirty(page_folio(pages->pages[i])))
+			continue;
+		INIT_WORK(&pages->drop, kd_unpin_dirty);
+		queue_work(kd_workqueue, &pages->drop);
+		return;
+	}
+	unpin_user_pages(pages->pages, pages->nr);
+	kfree(pages);
+}
+
+int kd_pages_pin_io(struct kd_iter *iter, uint32_t len, uint32_t max_pages, bool to_memory,
+		    struct kd_pages **out)
+{
+	struct kd_pages *pages;
+	unsigned long start;
+	int ret;
+	u32 i;
+
+	might_sleep();
+	if (!len || !current->mm || !kd_iter_user_range(to_iter(iter), len, &start))
+		return KD_EOPNOTSUPP;
+	pages = kd_pages_new(offset_in_page(start), len, GFP_KERNEL);
+	if (!pages)
+		return KD_ENOMEM;
+	pages->pinned = true;
+	pages->transient = true;
+	pages->written = to_memory;
+	ret = -EOPNOTSUPP;
+	if (pages->nr > max_pages)
+		goto err_free;
+	ret = kd_pin(pages, start, to_memory ? FOLL_WRITE : 0);
+	if (ret)
+		goto err_free;
+	ret = kd_pages_build_table(pages, GFP_KERNEL);
+	if (ret)
+		goto err_unpin;
+	for (i = 0; to_memory && i < pages->nr; i++)
+		if (!folio_test_dirty(page_folio(pages->pages[i])))
+			set_page_dirty_lock(pages->pages[i]);
+	iov_iter_advance(to_iter(iter), len);
+	*out = pages;
+	return 0;
+
+err_unpin:
+	unpin_user_pages(pages->pages, pages->nr);
+err_free:
+	kfree(pages);
+	return kd_from_errno(ret);
+}
+
+bool kd_pages_pinned(const struct kd_pages *pages)
+{
+	return pages->pinned;
+}
+
+/* --- the kernel's pages --------------------------------------------------------------- */
+
+static void kd_free_page_array(struct kd_pages *pages)
+{
+	u32 i;
+
+	for (i = 0; i < pages->nr && pages->pages[i]; i++)
+		__free_page(pages->pages[i]);
+}
+
+/* The bulk allocator gives what is at hand, and may give nothing without being out of memory. */
+static int kd_fill_page_array(struct kd_pages *pages, gfp_t gfp)
+{
+	u32 done = alloc_pages_bulk(gfp, pages->nr, pages->pages);
+
+	for (; done < pages->nr; done++) {
+		pages->pages[done] = alloc_page(gfp);
+		if (!pages->pages[done])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static gfp_t kd_pages_gfp(enum kd_pages_for whom)
+{
+	switch (whom) {
+	case KD_PAGES_WRITER:
+		return KD_GFP | __GFP_ACCOUNT;
+	case KD_PAGES_NOWAIT:
+		return GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT;
+	case KD_PAGES_FETCH:
+		break;
+	}
+	return KD_GFP;
+}
+
+int kd_pages_alloc(uint32_t len, enum kd_pages_for whom, struct kd_pages **out)
+{
+	gfp_t gfp = kd_pages_gfp(whom);
+	struct kd_pages *pages;
+	int ret;
+
+	if (!len)
+		return KD_EINVAL;
+	pages = kd_pages_new(0, len, gfp);
+	if (!pages)
+		return KD_ENOMEM;
+	ret = kd_fill_page_array(pages, gfp);
+	if (!ret)
+		ret = kd_pages_build_table(pages, gfp);
+	if (ret) {
+		kd_free_page_array(pages);
+		kfree(pages);
+		return kd_from_errno(ret);
+	}
+	*out = pages;
+	return 0;
+}
+
+void kd_pages_free(struct kd_pages *pages)
+{
+	if (!pages)
+		return;
+	sg_free_table(&pages->table);
+	if (pages->transient) {
+		kd_unpin_transient(pages);
+	} else if (pages->pinned) {
+		unpin_user_pages(pages->pages, pages->nr);
+		kd_uncharge_and_free(pages);
+	} else {
+		kd_free_page_array(pages);
+		kfree(pages);
+	}
+}
+
+/* --- copying -------------------------------------------------------------------------- */
+
+typedef size_t (*kd_copy_page_fn)(struct page *page, size_t offset, size_t bytes,
+				  struct iov_iter *iter);
+
+static bool kd_pages_copy(struct kd_pages *pages, u32 offset, u32 len, struct iov_iter *iter,
+			  kd_copy_page_fn copy)
+{
+	size_t done = 0;
+
+	if (offset > pages->len || len > pages->len - offset)
+		return false;
+	offset += pages->offset;
+	while (done < len) {
+		u32 at = offset_in_page(offset + done);
+		size_t want = min_t(size_t, len - done, PAGE_SIZE - at);
+		size_t got = copy(pages->pages[(offset + done) >> PAGE_SHIFT], at, want, iter);
+
+		done += got;
+		if (got < want) {
+			iov_iter_revert(iter, done);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool kd_pages_copy_from(struct kd_pages *pages, struct kd_iter *from, uint32_t len)
+{
+	return kd_pages_copy(pages, 0, len, to_iter(from), copy_page_from_iter);
+}
+
+bool kd_pages_copy_to(struct kd_pages *pages, uint32_t offset, uint32_t len, struct kd_iter *to)
+{
+	return kd_pages_copy(pages, offset, len, to_iter(to), copy_page_to_iter);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * shim.h - what the files of the shim share
+ *
+ * The core's opaque names stand for kernel objects. Where the shim has nothing to
+ * add, the opaque pointer is the kernel's pointer and the helpers below convert;
+ * otherwise the structure is here.
+ */
+#ifndef KDIRECT_SHIM_SHIM_H
+#define KDIRECT_SHIM_SHIM_H
+
+#include "compat/compat.h"
+
+#include <linux/completion.h>
+#include <linux/interrupt.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "core.h"
+#include "os.h"
+
+/*
+ * What a peer or an administrator can ask for without end is refused when memory is
+ * short, and kills nobody.
+ */
+#define KD_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/* The core's errors are positive, the kernel's negative. Here is where the sign changes. */
+static inline int kd_from_errno(long ret)
+{
+	return ret < 0 ? -ret : 0;
+}
+
+static inline int kd_to_errno(int err)
+{
+	return -err;
+}
+
+static inline struct net *to_net(const struct kd_net *net)
+{
+	return (struct net *)net;
+}
+
+static inline struct kd_net *from_net(struct net *net)
+{
+	return (struct kd_net *)net;
+}
+
+static inline struct iov_iter *to_iter(struct kd_iter *iter)
+{
+	return (struct iov_iter *)iter;
+}
+
+static inline struct kd_iter *from_iter(struct iov_iter *iter)
+{
+	return (struct kd_iter *)iter;
+}
+
+static inline struct ib_pd *to_pd(struct kd_pd *pd)
+{
+	return (struct ib_pd *)pd;
+}
+
+static inline struct ib_mr *to_mr(const struct kd_mr *mr)
+{
+	return (struct ib_mr *)mr;
+}
+
+static inline struct wait_queue_head *to_waitq(struct kd_waitq *wq)
+{
+	return (struct wait_queue_head *)wq;
+}
+
+static inline struct ib_cqe *to_cqe(struct kd_cqe *cqe)
+{
+	return (struct ib_cqe *)cqe;
+}
+
+/* Connection manager: one of @queue and @listener gets the events. */
+struct kd_cm {
+	struct rdma_cm_id	*id;
+	struct kd_queue		*queue;
+	struct kd_listener	*listener;
+	/* iWARP only: */
+	struct task_struct	*connecter;
+	bool			stop;
+	struct completion	stopped;
+	struct rdma_conn_param	param;
+	u8			data[64];
+};
+
+/* A marker WR that completes after everything posted before it. */
+struct kd_marker {
+	struct ib_cqe		cqe;
+	struct completion	done;
+};
+
+/*
+ * The markers of a drain live here and not in the QP, since a completion can be
+ * found in the CQ after a drain that timed out and after the QP was destroyed.
+ */
+struct kd_cq {
+	struct ib_cq		*cq;
+	struct kd_queue		*queue;
+	bool			poll;
+	struct tasklet_struct	tasklet;	/* poll CQs: kd_queue_cq_event() */
+	struct work_struct	fatal;		/* kd_queue_fatal() with @what */
+	const char		*what;
+	struct kd_marker	send_marker;
+	struct kd_marker	recv_marker;
+};
+
+struct kd_qp {
+	struct ib_qp		*qp;
+	struct kd_cm		*cm;
+	struct kd_cq		*cq;
+	bool			marked;		/* kd_qp_stop() posted the markers */
+};
+
+struct kd_pages {
+	struct sg_table		table;
+	u32			len;
+	u32			nr;
+	u32			offset;		/* of the first byte in the first page */
+	bool			pinned;
+	bool			transient;	/* pinned for one transfer: not charged */
+	bool			written;	/* by the device: dirty when unpinned */
+	struct mm_struct	*mm;		/* pinned: who is charged */
+	struct work_struct	drop;		/* what can sleep when it is freed */
+	struct page		*pages[];
+};
+
+struct kd_ib_device {
+	struct ib_device	*ib;
+};
+
+extern struct workqueue_struct *kd_workqueue;
+extern struct ib_client kd_ib_client;
+
+static inline struct ib_device *kd_qp_device(const struct kd_qp *qp)
+{
+	return qp->qp->device;
+}
+
+/* brings the event of a poll CQ */
+void kd_cq_kick(struct kd_cq *cq);
+/* an asynchronous event of the CQ or its QP, in any context */
+void kd_cq_fatal(struct kd_cq *cq, const char *what);
+/* [any] posts a chain with bottom halves disabled; KD_* */
+int kd_post_wrs(struct kd_qp *qp, const struct ib_send_wr *first);
+
+struct file;
+/* map_node.c: the rest of opening a mapping's node; a negative errno */
+int kd_map_file_open(struct file *file, struct kd_mapping *mapping);
+
+int kd_workqueues_init(void);
+void kd_workqueues_exit(void);
+int kd_nodes_init(void);
+void kd_nodes_exit(void);
+int kd_netlink_init(void);
+void kd_netlink_close(void);
+void kd_netlink_exit(void);
+int kd_devices_init(void);
+void kd_devices_exit(void);
+
+#endif /* KDIRECT_SHIM_SHIM_H */
