@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Parameters that several commands share. The ranges are those of kdirect_netlink.h, checked
+// here as well since a refusal before anything is sent can name what was typed.
+#pragma once
+
+#include "command.h"
+#include "kdirect_netlink.h"
+#include "quantity.h"
+
+namespace kdirect
+{
+
+constexpr Parameter max_message_parameter{
+	.key = "max-message",
+	.type = Type::size,
+	.attr = KDIRECT_A_MAX_MESSAGE,
+	.min = 4 << 10,
+	.max = 1 << 20,
+	.preset = "1M",
+	.help = "longest message",
+};
+
+constexpr Parameter eager_limit_parameter{
+	.key = "eager-limit",
+	.type = Type::size,
+	.attr = KDIRECT_A_EAGER_LIMIT,
+	.min = 256,
+	.max = 64 << 10,
+	.preset = "16K",
+	.help = "longest message that is sent by copy; the peer fetches longer ones",
+};
+
+constexpr Parameter keep_alive_parameter{
+	.key = "keep-alive",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_KEEP_ALIVE_MS,
+	.min = 100 * ns_per_ms,
+	.max = 60 * ns_per_s,
+	.word = "off",
+	.preset = "5s",
+	.help = "how often the peer must give a sign of life",
+};
+
+constexpr Parameter drain_timeout_parameter{
+	.key = "drain-timeout",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_DRAIN_TIMEOUT_MS,
+	.min = 10 * ns_per_ms,
+	.max = 60 * ns_per_s,
+	.preset = "3s",
+	.help = "how long a teardown waits for what is in flight",
+};
+
+constexpr Parameter max_channels_parameter{
+	.key = "max-channels",
+	.type = Type::count32,
+	.attr = KDIRECT_A_MAX_CHANNELS,
+	.min = 1,
+	.max = 1024,
+	.preset = "128",
+	.help = "channels at a time",
+};
+
+constexpr Parameter allow_parameter{
+	.key = "allow",
+	.type = Type::prefix,
+	.attr = KDIRECT_A_ALLOW,
+	.repeated = true,
+	.preset = "everyone",
+	.help = "peers that may connect; may be repeated",
+};
+
+constexpr Parameter nowait_parameter{
+	.key = "nowait",
+	.help = "return as soon as the kernel has begun",
+};
+
+constexpr Parameter read_only_parameter{
+	.key = "ro",
+	.attr = KDIRECT_A_READ_ONLY,
+	.help = "can be read only",
+};
+
+// For a set command, where what is not given stays as it is.
+constexpr Parameter without_preset(Parameter parameter)
+{
+	parameter.preset = {};
+	return parameter;
+}
+
+} // namespace kdirect
