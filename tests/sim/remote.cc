@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <cstring>
+
+#include "fabric.h"
+#include "watch.h"
+
+namespace sim
+{
+
+namespace
+{
+
+constexpr uint64_t rnr_timeout = 20 * sec;
+constexpr uint64_t read_retry = 1 * ms;
+
+Outcome stall(World &w, Qp *qp, SendWr &wr, uint64_t timeout, uint32_t status)
+{
+	if (!wr.stalled_since)
+		wr.stalled_since = w.now();
+	if (w.now() - wr.stalled_since < timeout)
+		return Outcome::Stalled;
+	qp_wr_done(w, qp, wr.id, status);
+	return Outcome::Failed;
+}
+
+Outcome failed(World &w, Qp *qp, const SendWr &wr, uint32_t status)
+{
+	qp_wr_done(w, qp, wr.id, status);
+	return Outcome::Failed;
+}
+
+/* Can @qp reach its peer now? */
+Qp *reach(World &w, Qp *qp)
+{
+	Qp *peer = w.qps.find(qp->remote);
+
+	if (!peer || peer->state != Qp::State::Rts || peer->remote != qp->id || peer->dev->stuck ||
+	    !w.connected(qp->dev, peer->dev))
+		return nullptr;
+	return peer;
+}
+
+Mr *find_mr(World &w, Qp *peer, uint32_t rkey)
+{
+	for (const auto &mr : w.mrs)
+		if (mr->rkey == rkey && mr->pd == peer->pd && mr->state == Mr::State::Valid)
+			return mr.get();
+	return nullptr;
+}
+
+Mr *accessible(World &w, Qp *peer, const SendWr &wr)
+{
+	Mr *mr = find_mr(w, peer, wr.rkey);
+	uint64_t addr = wr.remote_addr;
+	uint32_t len = wr.len;
+
+	if (!mr || (wr.kind == WrKind::Write && !mr->writable) || addr < mr->addr ||
+	    addr - mr->addr > mr->len || len > mr->len - (addr - mr->addr))
+		return nullptr;
+	return mr;
+}
+
+/* The bytes of a READ or WRITE, which the memory at the other end still is for. */
+void transfer(World &w, SendWr &wr, Mr *mr)
+{
+	uint8_t *remote = mr->data() + (wr.remote_addr - mr->addr);
+	auto dma = w.dmas.find(wr.dma);
+
+	if (wr.kind == WrKind::Write)
+		std::memcpy(remote, wr.pages ? wr.pages->data() : dma->second.mem, wr.len);
+	else if (wr.pages)
+		std::memcpy(wr.pages->data(), remote, wr.len);
+	else if (dma != w.dmas.end())
+		dma->second.arrived.assign(reinterpret_cast<char *>(remote), wr.len);
+}
+
+const char *verb(const SendWr &wr)
+{
+	return wr.kind == WrKind::Write ? "WRITE" : "READ";
+}
+
+void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
+{
+	Qp *qp = w.qps.find(qp_id);
+
+	if (!qp || qp->state != Qp::State::Rts)
+		return;
+	auto wr = std::find_if(qp->sq.begin(), qp->sq.end(),
+			       [&](const SendWr &entry) { return entry.id == wr_id; });
+	if (wr == qp->sq.end())
+		return;
+	Qp *peer = reach(w, qp);
+	if (!peer || qp->dev->stuck) {
+		if (stall(w, qp, *wr, w.opts.retry_timeout, WC_RETRY_EXC_ERR) == Outcome::Stalled)
+			w.sched.after(read_retry,
+				      [&w, qp_id, wr_id] { finish_one_sided(w, qp_id, wr_id); });
+		return;
+	}
+	Mr *mr = accessible(w, peer, *wr);
+	if (!mr) {
+		if (qp->core && peer->core)
+			fail("memory was taken away while an RDMA %s was under way", verb(*wr));
+		qp_breaks(w, peer);
+		qp_wr_done(w, qp, wr_id, WC_REM_ACCESS_ERR);
+		return;
+	}
+	transfer(w, *wr, mr);
+	qp_wr_done(w, qp, wr_id, WC_SUCCESS);
+}
+
+Outcome execute_one_sided(World &w, Qp *qp, SendWr &wr)
+{
+	bool read = wr.kind == WrKind::Read;
+	unsigned int in_flight = 0;
+
+	for (const SendWr &other : qp->sq)
+		in_flight += other.kind == WrKind::Read && other.executed && !other.done;
+	if (read && !qp->reads_out)
+		return failed(w, qp, wr, WC_LOC_QP_OP_ERR);
+	Qp *peer = reach(w, qp);
+	if (!peer)
+		return stall(w, qp, wr, w.opts.retry_timeout, WC_RETRY_EXC_ERR);
+	if (read && in_flight >= qp->reads_out)
+		return Outcome::Stalled;
+	wr.stalled_since = 0;
+	if (!accessible(w, peer, wr)) {
+		if (qp->core && peer->core)
+			fail("RDMA %s outside of any registered memory", verb(wr));
+		qp_breaks(w, peer);
+		return failed(w, qp, wr, WC_REM_ACCESS_ERR);
+	}
+	wr.executed = true;
+	uint64_t qp_id = qp->id, wr_id = wr.id;
+	w.sched.after(w.delay() * qp->slow,
+		      [&w, qp_id, wr_id] { finish_one_sided(w, qp_id, wr_id); });
+	return Outcome::Sent;
+}
+
+Outcome execute_send(World &w, Qp *qp, SendWr &wr)
+{
+	Qp *peer = reach(w, qp);
+	if (qp->dev->iwarp() && qp->passive && !qp->received && qp->core && peer && peer->core)
+		fail("iWARP: the accepting side sends first");
+	if (!peer)
+		return stall(w, qp, wr, w.opts.retry_timeout, WC_RETRY_EXC_ERR);
+	if (peer->rq.empty()) {
+		if (qp->core && peer->core && !w.opts.allow_rnr)
+			fail("receiver not ready: a SEND without a posted receive");
+		if (qp->dev->iwarp()) {
+			qp_breaks(w, peer);
+			return failed(w, qp, wr, WC_RETRY_EXC_ERR);
+		}
+		return stall(w, qp, wr, rnr_timeout, WC_RNR_RETRY_EXC_ERR);
+	}
+	RecvWr recv = peer->rq.front();
+	CqEntry entry{.qp = peer->id, .kind = KD_CQE_RECV, .cqe = recv.cqe, .wr = recv.id};
+	if (wr.payload.size() > recv.len) {
+		if (qp->core && peer->core)
+			fail("SEND of %zu bytes into a receive of %u", wr.payload.size(), recv.len);
+		peer->rq.pop_front();
+		entry.status = WC_LOC_LEN_ERR;
+		cq_push(w, peer->cq, std::move(entry));
+		qp_breaks(w, peer);
+		return failed(w, qp, wr, WC_REM_INV_REQ_ERR);
+	}
+	if (wr.invalidates) {
+		Mr *mr = find_mr(w, peer, wr.rkey);
+
+		if (!mr) {
+			qp_breaks(w, peer);
+			return failed(w, qp, wr, WC_REM_ACCESS_ERR);
+		}
+		mr->state = Mr::State::Free;
+		mr->remotely_invalidated = true;
+		entry.invalidated = true;
+		entry.rkey = wr.rkey;
+	}
+	peer->rq.pop_front();
+	peer->received = true;
+	if (auto dma = w.dmas.find(recv.dma); dma != w.dmas.end())
+		dma->second.arrived = wr.payload;
+	entry.byte_len = static_cast<uint32_t>(wr.payload.size());
+	if (!peer->core)
+		entry.data = wr.payload;
+	cq_push(w, peer->cq, std::move(entry));
+
+	wr.executed = true;
+	wr.stalled_since = 0;
+	qp->sends_executed++;
+	uint64_t qp_id = qp->id, wr_id = wr.id;
+	w.sched.after(w.delay() * qp->slow, [&w, qp_id, wr_id] {
+		Qp *self = w.qps.find(qp_id);
+
+		if (self && self->state == Qp::State::Rts && !self->dev->stuck)
+			qp_wr_done(w, self, wr_id, WC_SUCCESS);
+		else if (self && self->dev->stuck)
+			for (SendWr &late : self->sq)
+				if (late.id == wr_id)
+					late.done = true;
+	});
+	return Outcome::Sent;
+}
+
+} // namespace
+
+void qp_breaks(World &w, Qp *peer)
+{
+	uint64_t id = peer->id;
+
+	qp_error(w, peer);
+	if (!peer->core)
+		return;
+	w.sched.after(w.delay(), [&w, id] {
+		Qp *qp = w.qps.find(id);
+
+		if (!qp)
+			return;
+		qp->fatal_running++;
+		w.sched.spawn("async event", Context::Softirq, qp->cq->node, [&w, qp] {
+			watch::acquire(qp);
+			qp->cq->node->core->queue_fatal(qp->cq->queue, "QP access error");
+			watch::release(qp);
+			qp->fatal_running--;
+			for (const auto &fiber : w.sched.all())
+				if (!std::strcmp(fiber->blocked_in, "kd_qp_destroy"))
+					w.sched.wake(fiber.get());
+		});
+	});
+}
+
+Outcome execute(World &w, Qp *qp, SendWr &wr)
+{
+	if (qp->core && w.inject(Op::WrError))
+		return failed(w, qp, wr, WC_LOC_QP_OP_ERR);
+	switch (wr.kind) {
+	case WrKind::Send: return execute_send(w, qp, wr);
+	case WrKind::Read:
+	case WrKind::Write: return execute_one_sided(w, qp, wr);
+	case WrKind::Reg:
+		wr.executed = true;
+		wr.mr->state = Mr::State::Valid;
+		wr.mr->remotely_invalidated = false;
+		qp_wr_done(w, qp, wr.id, WC_SUCCESS);
+		return Outcome::Sent;
+	case WrKind::Invalidate:
+		wr.executed = true;
+		if (wr.mr->state != Mr::State::Valid && !wr.mr->remotely_invalidated)
+			fail("LOCAL_INV of an MR that is not registered");
+		wr.mr->state = Mr::State::Free;
+		qp_wr_done(w, qp, wr.id, WC_SUCCESS);
+		return Outcome::Sent;
+	}
+	die("unknown work request");
+}
+
+} // namespace sim
