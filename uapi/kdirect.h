@@ -48,7 +48,8 @@
  *   0 of a read         at or past the end; what reaches over it is cut
  *   ENOSPC      write at or past the end; what reaches over it is cut
  *   EACCES      open for writing, and the export or the mapping is read-only
- *   EAGAIN      O_NONBLOCK or RWF_NOWAIT: always but for what can be queued at once
+ *   EAGAIN      RWF_NOWAIT: always but for what can be queued at once. As with a
+ *               regular file, O_NONBLOCK changes nothing
  *   ESTALE      the peer deleted the export
  *   ENODEV      the mapping was deleted here
  *   EPIPE       the channel has ended

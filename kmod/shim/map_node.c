@@ -23,7 +23,7 @@ static ssize_t kd_map_file_io(struct kiocb *iocb, struct iov_iter *iter, bool wr
 	u32 flags = 0;
 	s64 ret;
 
-	if ((iocb->ki_flags & IOCB_NOWAIT) || (iocb->ki_filp->f_flags & O_NONBLOCK))
+	if (iocb->ki_flags & IOCB_NOWAIT)
 		flags |= KD_IO_NOWAIT;
 	if (iocb->ki_flags & IOCB_HIPRI)
 		flags |= KD_IO_POLL;

@@ -127,6 +127,11 @@ TEST_F(Map, NoWait)
 {
 	EXPECT_EQ(read_at(10, 0, RWF_NOWAIT), "error " + std::to_string(EAGAIN));
 	EXPECT_EQ(write_at("x", 0, RWF_NOWAIT), -EAGAIN);
+	// as with a regular file, O_NONBLOCK is nothing to go by
+	ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	EXPECT_EQ(write_at("y", 0), 1);
+	EXPECT_EQ(read_at(1, 0), "y");
+	EXPECT_EQ(read_at(1, 0, RWF_NOWAIT), "error " + std::to_string(EAGAIN));
 }
 
 TEST_F(Map, VectorsAndBadMemory)
