@@ -226,6 +226,11 @@ struct kdk_range {
 	unsigned long		bytes;
 };
 
+static void __user *kdk_range_at(const struct kdk_range *range, u32 offset)
+{
+	return (void __user *)(range->start + offset);
+}
+
 struct kdk_range *kdk_range_create(uint32_t bytes)
 {
 	struct kdk_range *range = kzalloc(sizeof(*range), GFP_KERNEL);
@@ -240,7 +245,7 @@ struct kdk_range *kdk_range_create(uint32_t bytes)
 			       MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	kdk_fill(content, bytes, 1);
 	if (IS_ERR_VALUE(range->start) ||
-	    copy_to_user((void __user *)range->start, content, bytes)) {
+	    copy_to_user(kdk_range_at(range, 0), content, bytes)) {
 		kthread_unuse_mm(range->mm);
 		goto err;
 	}
@@ -266,7 +271,7 @@ void kdk_range_destroy(struct kdk_range *range)
 int kdk_range_pin(struct kdk_range *range, uint32_t offset, uint32_t len, struct kd_pages **out)
 {
 	struct iovec vec = {
-		.iov_base = (void __user *)(range->start + offset),
+		.iov_base = kdk_range_at(range, offset),
 		.iov_len = len,
 	};
 	struct iov_iter iter;
@@ -275,6 +280,56 @@ int kdk_range_pin(struct kdk_range *range, uint32_t offset, uint32_t len, struct
 	kthread_use_mm(range->mm);
 	iov_iter_init(&iter, ITER_SOURCE, &vec, 1, len);
 	ret = kd_pages_pin(from_iter(&iter), len, 1024, out);
+	kthread_unuse_mm(range->mm);
+	return ret;
+}
+
+bool kdk_range_fill(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t seed)
+{
+	u8 *bytes = kvzalloc(len, GFP_KERNEL);
+	bool done;
+
+	if (!bytes)
+		return false;
+	kdk_fill(bytes, len, seed);
+	kthread_use_mm(range->mm);
+	done = !copy_to_user(kdk_range_at(range, offset), bytes, len);
+	kthread_unuse_mm(range->mm);
+	kvfree(bytes);
+	return done;
+}
+
+bool kdk_range_get(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t *out)
+{
+	bool done;
+
+	kthread_use_mm(range->mm);
+	done = !copy_from_user(out, kdk_range_at(range, offset), len);
+	kthread_unuse_mm(range->mm);
+	return done;
+}
+
+size_t kdk_range_differs(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t seed)
+{
+	u8 *bytes = kvzalloc(len, GFP_KERNEL);
+	size_t at = 0;
+
+	if (bytes && kdk_range_get(range, offset, len, bytes))
+		at = kdk_differs(bytes, len, seed);
+	kvfree(bytes);
+	return at;
+}
+
+int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
+		     struct kd_mapping *mapping, uint64_t pos, bool write)
+{
+	struct iovec vec = { .iov_base = kdk_range_at(range, offset), .iov_len = len };
+	struct iov_iter iter;
+	s64 ret;
+
+	kthread_use_mm(range->mm);
+	iov_iter_init(&iter, write ? ITER_SOURCE : ITER_DEST, &vec, 1, len);
+	ret = kd_map_io(mapping, from_iter(&iter), len, pos, write, 0, NULL);
 	kthread_unuse_mm(range->mm);
 	return ret;
 }

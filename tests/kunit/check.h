@@ -39,6 +39,13 @@ struct kdk_range;
 struct kdk_range *kdk_range_create(uint32_t bytes); /* filled by kdk_fill() */
 void kdk_range_destroy(struct kdk_range *range);
 int kdk_range_pin(struct kdk_range *range, uint32_t offset, uint32_t len, struct kd_pages **out);
+bool kdk_range_fill(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t seed);
+/* as kdk_differs() */
+size_t kdk_range_differs(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t seed);
+bool kdk_range_get(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t *out);
+/* kd_map_io() to or from it */
+int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
+		     struct kd_mapping *mapping, uint64_t pos, bool write);
 int64_t kdk_range_pinned(const struct kdk_range *range); /* pages charged to it */
 
 void kdk_fill(uint8_t *bytes, size_t len, uint8_t seed);

@@ -37,6 +37,18 @@
 	X(connects, once) X(eager, eager_sizes) X(offers, offer_sizes) X(keys_change, once) \
 	X(exhaustion, once) X(unclaimed, once) X(stale_key, stale_keys) X(gone_with_offers, once) \
 	X(pinned_offer, once)
+
+#define KDK_WIRE_MAP_CASES(X) \
+	X(map_round_trip, map_ops) X(map_lengths, map_ops) X(map_unused, map_ops) \
+	X(map_bounds, once) X(map_names, once)
+
+#define KDK_MAPPING_CASES(X) \
+	X(map_message, map_messages) X(map_keys, once) X(map_ends, map_endings) \
+	X(map_lives, map_causes) X(grant_message, grant_messages)
+
+#define KDK_MAPS_CASES(X) \
+	X(map_transfer, map_transfers) X(map_ends_of_export, once) X(map_read_only, once) \
+	X(map_revoked, once) X(map_deleted, once) X(map_channel_ends, once)
 /* clang-format on */
 
 #ifdef __cplusplus
@@ -51,6 +63,9 @@ KDK_ORDER_CASES(KDK_DECLARE_CASE)
 KDK_WIRE_CASES(KDK_DECLARE_CASE)
 KDK_TOKEN_CASES(KDK_DECLARE_CASE)
 KDK_PAIR_CASES(KDK_DECLARE_CASE)
+KDK_WIRE_MAP_CASES(KDK_DECLARE_CASE)
+KDK_MAPPING_CASES(KDK_DECLARE_CASE)
+KDK_MAPS_CASES(KDK_DECLARE_CASE)
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@ static void kdk_describe(const struct kdk_pair *p, char *desc)
 }
 
 #define KDK_6(a)	{ a, 0 }, { a, 1 }, { a, 2 }, { a, 3 }, { a, 4 }, { a, 5 }
+#define KDK_8(a)	{ a, 1 }, { a, 2 }, { a, 3 }, { a, 4 }, { a, 5 }, { a, 6 }, { a, 7 }, { a, 8 }
 #define KDK_12(a)	KDK_6(a), { a, 6 }, { a, 7 }, { a, 8 }, { a, 9 }, { a, 10 }, { a, 11 }
 
 /* --- states --------------------------------------------------------------------------- */
@@ -161,6 +162,70 @@ static void kdk_describe_key(const struct kdk_pair *p, char *desc)
 static const struct kdk_pair stale_keys[] = { { 0 }, { 1 }, { 2 } };
 KUNIT_ARRAY_PARAM(stale_keys, stale_keys, kdk_describe_key);
 
+/* --- exports and mappings ---------------------------------------------------------------------- */
+
+static const char * const kdk_map_ops[] = {
+	"", "map", "mapped", "refused", "ready", "keys", "revoke", "unmap", "unmapped",
+};
+static const char * const kdk_talks[] = {
+	"ask", "asked", "answered", "ready", "keys", "held", "unmap", "unmapping", "gone",
+};
+
+static void kdk_describe_map_op(const struct kdk_pair *p, char *desc)
+{
+	strscpy(desc, kdk_map_ops[p->a], KUNIT_PARAM_DESC_SIZE);
+}
+
+static const struct kdk_pair map_ops[] = { { 1 }, { 2 }, { 3 }, { 4 }, { 5 }, { 6 }, { 7 }, { 8 } };
+KUNIT_ARRAY_PARAM(map_ops, map_ops, kdk_describe_map_op);
+
+static void kdk_describe_map_message(const struct kdk_pair *p, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s", kdk_talks[p->a], kdk_map_ops[p->b]);
+}
+
+static const struct kdk_pair map_messages[] = {
+	KDK_8(0), KDK_8(1), KDK_8(2), KDK_8(3), KDK_8(4), KDK_8(5), KDK_8(6), KDK_8(7), KDK_8(8),
+};
+KUNIT_ARRAY_PARAM(map_messages, map_messages, kdk_describe_map_message);
+
+static void kdk_describe_map_end(const struct kdk_pair *p, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s", kdk_talks[p->a],
+		 p->b ? "taken back" : "deleted");
+}
+
+static const struct kdk_pair map_endings[] = {
+	{ 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 }, { 5, 0 }, { 6, 0 }, { 7, 0 }, { 8, 0 },
+	{ 0, 1 }, { 1, 1 }, { 2, 1 }, { 3, 1 }, { 4, 1 }, { 5, 1 }, { 6, 1 }, { 7, 1 }, { 8, 1 },
+};
+KUNIT_ARRAY_PARAM(map_endings, map_endings, kdk_describe_map_end);
+
+static const struct kdk_pair map_causes[] = { { 0 }, { 1 }, { 2 } };
+KUNIT_ARRAY_PARAM(map_causes, map_causes, kdk_describe);
+
+static void kdk_describe_grant(const struct kdk_pair *p, char *desc)
+{
+	static const char * const phases[] = {
+		"free", "asked", "answering", "offered", "keying", "given", "returned",
+		"departing",
+	};
+
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s", phases[p->a], kdk_map_ops[p->b]);
+}
+
+static const struct kdk_pair grant_messages[] = {
+	KDK_8(0), KDK_8(1), KDK_8(2), KDK_8(3), KDK_8(4), KDK_8(5), KDK_8(6), KDK_8(7),
+};
+KUNIT_ARRAY_PARAM(grant_messages, grant_messages, kdk_describe_grant);
+
+/* bytes, and where: inside a key, over its end, from copies to several pinned requests */
+static const struct kdk_pair map_transfers[] = {
+	{ 1, 0 }, { 64, 4095 }, { 4096, 4096 }, { 16384, 1 }, { 16385, 2097151 },
+	{ 65536, 2097152 - 32768 }, { 1048576, 12345 }, { 4194304, 2097152 - 1 },
+};
+KUNIT_ARRAY_PARAM(map_transfers, map_transfers, kdk_describe);
+
 /* --- the suites -------------------------------------------------------------------------- */
 
 #define KDK_CALL(id, params) \
@@ -183,3 +248,6 @@ KDK_CORE_SUITE(order, KDK_ORDER_CASES);
 KDK_CORE_SUITE(wire, KDK_WIRE_CASES);
 KDK_CORE_SUITE(token, KDK_TOKEN_CASES);
 KDK_CORE_SUITE(pair, KDK_PAIR_CASES);
+KDK_CORE_SUITE(wire_map, KDK_WIRE_MAP_CASES);
+KDK_CORE_SUITE(mapping, KDK_MAPPING_CASES);
+KDK_CORE_SUITE(maps, KDK_MAPS_CASES);

@@ -1,165 +1,146 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One channel over a real device, both ends in this module:
-//
-//   channel kdkc  --->  listener kdkp, channel kdkp.0
-//
-// Its slots, credits and keys are looked at from inside while messages go across.
+// Messages over a channel: its slots, credits and keys are looked at from inside.
+#include "pair.hh"
+
 #include "core_cases.h"
-#include "registry.hh"
 
 using namespace kd;
 using Phase = OfferSlot::Phase;
 
+// --- the channel -------------------------------------------------------------------------
+
+Pair::Pair(struct kunit *t, uint32_t depth) : test(t), s(ShimEntry::may_sleep())
+{
+	kd_endpoint end_point{{}, 7999};
+	kd_addr source;
+	if (!kdk_address(&end_point.addr, &source)) {
+		kdk_skip(test, "no RDMA device");
+		return;
+	}
+	if (!listen(end_point) || !connect(end_point, source, depth))
+		return;
+	(void)eventually([&] { return find(); });
+	live = from && to && eventually([&] {
+		       return (from->current() == State::Live && to->current() == State::Live) ||
+			      from->current() > State::Live;
+	       }) &&
+	       from->current() == State::Live;
+	if (!live)
+		kdk_fail(test, __FILE__, __LINE__, "it did not get live: %s",
+			 from ? from->error.text : "there is none");
+}
+
+Pair::~Pair()
+{
+	end();
+	for (Channel *c : {from, to})
+		if (c)
+			c->put(s);
+}
+
+// A function of its own, as connect(): the parameters are large, and the stack is not.
+bool Pair::listen(const kd_endpoint &end_point)
+{
+	kd_listener_params l;
+	kd_listener_defaults(&l);
+	kd_format(l.name, sizeof(l.name), "kdkp");
+	l.local = end_point;
+	int err = kd_listener_new(kdk_net(), &l, &error);
+	if (err)
+		kdk_fail(test, __FILE__, __LINE__, "no listener: %s", error.text);
+	listening = !err;
+	return listening;
+}
+
+bool Pair::connect(const kd_endpoint &end_point, const kd_addr &source, uint32_t depth)
+{
+	kd_channel_params c;
+	kd_channel_defaults(&c);
+	kd_format(c.name, sizeof(c.name), "kdkc");
+	c.source = source;
+	c.peer = end_point;
+	c.depth = depth;
+	c.connect_timeout_ms = 60000;
+	c.keep_alive_ms = 10000;
+	int err = kd_channel_new(kdk_net(), &c, &error);
+	if (err)
+		kdk_fail(test, __FILE__, __LINE__, "no channel: %s", error.text);
+	return !err;
+}
+
+bool Pair::find()
+{
+	MutexGuard guard(registry().lock, s);
+	if (!from && (from = registry().find_channel(kdk_net(), "kdkc")))
+		from->get();
+	if (!to && (to = registry().find_channel(kdk_net(), "kdkp.0")))
+		to->get();
+	return (from && to) || (from && from->current() > State::Live);
+}
+
+void Pair::end()
+{
+	if (!listening)
+		return;
+	listening = false;
+	(void)kd_channel_del(kdk_net(), "kdkc", &error);
+	(void)kd_listener_del(kdk_net(), "kdkp", &error);
+	EXPECT(eventually([&] {
+		MutexGuard guard(registry().lock, s);
+		return !registry().find_channel(kdk_net(), "kdkc") &&
+		       !registry().find_channel(kdk_net(), "kdkp.0");
+	}));
+}
+
+RxSlot *Pair::next()
+{
+	RxSlot *slot = nullptr;
+	if (eventually([&] { return (slot = to->readable()) || to->current() > State::Live; }) &&
+	    slot)
+		return slot;
+	kdk_fail(test, __FILE__, __LINE__,
+		 "no message: %llu sent, %llu received, %u credits, %u slots, "
+		 "%s (%s) and %s (%s)",
+		 static_cast<unsigned long long>(from->next_seq.load()),
+		 static_cast<unsigned long long>(to->order.received()), tx().window.available(),
+		 tx().sends.nr_free, name(from->current()), from->error.text, name(to->current()),
+		 to->error.text);
+	return slot;
+}
+
+void Pair::settled()
+{
+	uint32_t depth = from->terms.depth;
+	EXPECT(eventually([&] {
+		uint32_t there, owed;
+		{
+			SpinGuard guard(rx().tx_lock);
+			owed = rx().grant.owed();
+		}
+		{
+			SpinGuard guard(tx().tx_lock);
+			there = tx().window.available();
+		}
+		return there + owed == depth;
+	}));
+	EXPECT(eventually([&] {
+		SpinGuard guard(tx().tx_lock);
+		return tx().nr_free_offers == tx().nr_large;
+	}));
+	SpinGuard guard(tx().tx_lock);
+	held = tx().claimed_offers;
+	busy = 0;
+	for (uint32_t i = 0; i < tx().nr_large; i++)
+		busy += tx().offer_slots[i].phase != Phase::Free || tx().offer_slots[i].pages ||
+			tx().offer_slots[i].waiter;
+}
+
+// --- what goes over it ---------------------------------------------------------------------
+
 namespace
 {
 
-constexpr uint16_t port = 7999;
-constexpr uint64_t patience_ns = 50000000000;
 constexpr WaitStyle nowait{.nowait = true, .poll = false};
-
-class Pair
-{
-public:
-	Pair(struct kunit *t, uint32_t depth = 8) : test(t), s(ShimEntry::may_sleep())
-	{
-		kd_listener_params l;
-		kd_listener_defaults(&l);
-		kd_channel_params c;
-		kd_channel_defaults(&c);
-		kd_format(l.name, sizeof(l.name), "kdkp");
-		kd_format(c.name, sizeof(c.name), "kdkc");
-		if (!kdk_address(&l.local.addr, &c.source)) {
-			kdk_skip(test, "no RDMA device");
-			return;
-		}
-		l.local.port = port;
-		c.peer = l.local;
-		c.depth = depth;
-		c.connect_timeout_ms = 60000;
-		c.keep_alive_ms = 10000;
-		kd_error error{};
-		int err = kd_listener_new(kdk_net(), &l, &error);
-		listening = !err;
-		if (!err)
-			err = kd_channel_new(kdk_net(), &c, &error);
-		if (err) {
-			kdk_fail(test, __FILE__, __LINE__, "error %d: %s", err, error.text);
-			return;
-		}
-		(void)eventually([&] { return find(); });
-		live = from && to && eventually([&] {
-			       return (from->current() == State::Live &&
-				       to->current() == State::Live) ||
-				      from->current() > State::Live;
-		       }) &&
-		       from->current() == State::Live;
-		if (!live)
-			kdk_fail(test, __FILE__, __LINE__, "it did not get live: %s",
-				 from ? from->error.text : "there is none");
-	}
-	~Pair()
-	{
-		end();
-		for (Channel *c : {from, to})
-			if (c)
-				c->put(s);
-	}
-	Pair(const Pair &) = delete;
-	Pair &operator=(const Pair &) = delete;
-	explicit operator bool() const { return live; }
-
-	// Deletes it and waits until nothing of it is registered.
-	void end()
-	{
-		kd_error error{};
-		if (!listening)
-			return;
-		listening = false;
-		(void)kd_channel_del(kdk_net(), "kdkc", &error);
-		(void)kd_listener_del(kdk_net(), "kdkp", &error);
-		EXPECT(eventually([&] {
-			MutexGuard guard(registry().lock, s);
-			return !registry().find_channel(kdk_net(), "kdkc") &&
-			       !registry().find_channel(kdk_net(), "kdkp.0");
-		}));
-	}
-	template <class Done>
-	bool eventually(const Done &done)
-	{
-		uint64_t start = kd_now_ns();
-		do {
-			if (done())
-				return true;
-			kdk_sleep_ms(1);
-		} while (kd_now_ns() - start < patience_ns);
-		return false;
-	}
-	Queue &tx() { return *from->queues[1]; }
-	Queue &rx() { return *to->queues[1]; }
-
-	// The next message of the receiver.
-	RxSlot *next()
-	{
-		RxSlot *slot = nullptr;
-		if (eventually([&] {
-			    return (slot = to->readable()) || to->current() > State::Live;
-		    }) &&
-		    slot)
-			return slot;
-		kdk_fail(test, __FILE__, __LINE__,
-			 "no message: %llu sent, %llu received, %u credits, %u slots, "
-			 "%s (%s) and %s (%s)",
-			 static_cast<unsigned long long>(from->next_seq.load()),
-			 static_cast<unsigned long long>(to->order.received()),
-			 tx().window.available(), tx().sends.nr_free, name(from->current()),
-			 from->error.text, name(to->current()), to->error.text);
-		return slot;
-	}
-	// Everything was read and told: each credit, slot and key is back.
-	void settled()
-	{
-		uint32_t depth = from->terms.depth;
-		EXPECT(eventually([&] {
-			uint32_t there, owed;
-			{
-				SpinGuard guard(rx().tx_lock);
-				owed = rx().grant.owed();
-			}
-			{
-				SpinGuard guard(tx().tx_lock);
-				there = tx().window.available();
-			}
-			return there + owed == depth;
-		}));
-		EXPECT(eventually([&] {
-			SpinGuard guard(tx().tx_lock);
-			return tx().nr_free_offers == tx().nr_large;
-		}));
-		SpinGuard guard(tx().tx_lock);
-		held = tx().claimed_offers;
-		busy = 0;
-		for (uint32_t i = 0; i < tx().nr_large; i++)
-			busy += tx().offer_slots[i].phase != Phase::Free ||
-				tx().offer_slots[i].pages || tx().offer_slots[i].waiter;
-	}
-
-	struct kunit *test;
-	Sleepable s;
-	Channel *from = nullptr, *to = nullptr;
-	bool listening = false, live = false;
-	uint32_t held = 0, busy = 0; // by settled()
-
-private:
-	bool find()
-	{
-		MutexGuard guard(registry().lock, s);
-		if (!from && (from = registry().find_channel(kdk_net(), "kdkc")))
-			from->get();
-		if (!to && (to = registry().find_channel(kdk_net(), "kdkp.0")))
-			to->get();
-		return (from && to) || (from && from->current() > State::Live);
-	}
-};
 
 void expect_settled(struct kunit *test, Pair &pair)
 {

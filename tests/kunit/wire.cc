@@ -4,7 +4,7 @@
 #include "wire.hh"
 
 #include "core_cases.h"
-#include "os.hh"
+#include "exact.hh"
 
 using namespace kd;
 using namespace kd::wire;
@@ -15,25 +15,6 @@ namespace
 constexpr uint32_t eager_limit = 4096, message_limit = 65536;
 constexpr RequestInfo first_request{0, 3, 2, 32, 16384, 1048576, 0x1122334455667788, 0};
 constexpr RequestInfo later_request{5, 3, 2, 32, 16384, 1048576, 0x1122334455667788, 99};
-
-// Received bytes, exactly as long, so that KASAN sees a read of one too many.
-class Exact
-{
-public:
-	Exact(const void *from, size_t len, size_t padded) : s_(ShimEntry::may_sleep())
-	{
-		bytes = create_array<uint8_t>(s_, padded ? padded : 1);
-		if (bytes)
-			copy_bytes(bytes, from, len < padded ? len : padded);
-	}
-	~Exact() { destroy_array(s_, bytes); }
-	Exact(const Exact &) = delete;
-	Exact &operator=(const Exact &) = delete;
-	uint8_t *bytes;
-
-private:
-	Sleepable s_;
-};
 
 // The messages by number, as in core_suites.c.
 enum Kind : uint32_t { KRequest, KReply, KReject, KHello, KEager, KOffer, KPing, KControl };
