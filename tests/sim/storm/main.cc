@@ -10,6 +10,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ namespace
 {
 
 constexpr unsigned int max_jobs = 16;
-constexpr unsigned int seconds_of_one = 60; /* real ones: more is a loop */
+constexpr itimerval time_of_one{{}, {60, 0}}; /* of a processor: more is a loop */
 
 struct Worker {
 	pid_t pid;
@@ -196,7 +197,7 @@ void run_one(uint64_t seed)
 	for (; self.next < end; self.next += args.jobs) {
 		uint64_t seed = seeds ? (*seeds)[self.next] : args.first + self.next;
 
-		alarm(seconds_of_one);
+		setitimer(ITIMER_PROF, &time_of_one, nullptr);
 		run_one(seed);
 		self.done++;
 		/* what is left of it may disturb the next: a fresh process goes on */
