@@ -41,7 +41,7 @@ lint:
 
 ## bench: kernel path beside user-space verbs, in instructions and time
 bench:
-	@scripts/deps build vm
+	@scripts/deps build vm bench
 	@$(MAKE) --no-print-directory module-vm tools
 	@tests/bench/run
 

@@ -230,6 +230,8 @@ class Machine:
         if self.tty:
             args += ["-chardev", f"socket,id=tty,path={self.tty.path}",
                      "-device", "virtconsole,nr=9,chardev=tty"]
+        for plugin in opts.plugin:
+            args += ["-plugin", plugin]
         if not opts.icount:
             args += ["-fsdev", "local,id=root,path=/,security_model=none,"
                      "readonly=on,multidevs=remap",

@@ -45,6 +45,8 @@ def parse(argv):
     common.add_argument("--with", metavar="PROGRAM", action="append",
                         dest="extra", default=[],
                         help="one more program for --icount, whose root is small")
+    common.add_argument("--plugin", metavar="ARGUMENTS", action="append",
+                        default=[], help="a plugin for QEMU, as its -plugin; repeatable")
     common.add_argument("--append", metavar="WORDS", default="",
                         help="more for the kernel's command line")
     common.add_argument("--allow", type=pattern, metavar="REGEX", action="append",

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Messages there and back between two processes over two ends of a channel in
-// one machine, one at a time. Prints nanoseconds and system calls per round trip.
+// one machine, one at a time, COUNT times.
 //
-//   pingpong NODE_A NODE_B SIZE COUNT [poll]
-//
-// The cost of starting cancels: the time of COUNT round trips is taken from the
-// time of 3 * COUNT, and the rest divided by 2 * COUNT.
-#include <algorithm>
-#include <chrono>
+//   pingpong NODE_A NODE_B SIZE interrupt|poll COUNT
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -58,23 +53,19 @@ private:
 	int flags_;
 };
 
-std::chrono::nanoseconds run(Node &node, std::vector<char> &message, long count)
+void echo(Node &node, std::vector<char> &message, long count)
 {
-	auto start = std::chrono::steady_clock::now();
 	for (long i = 0; i < count; i++) {
-		node.send(message);
 		node.receive(message);
+		node.send(message);
 	}
-	return std::chrono::steady_clock::now() - start;
 }
 
-void echo(const char *path, size_t size, long count, bool poll)
+void run(Node &node, std::vector<char> &message, long count)
 {
-	Node node(path, poll);
-	std::vector<char> message(size);
 	for (long i = 0; i < count; i++) {
-		node.receive(message);
 		node.send(message);
+		node.receive(message);
 	}
 }
 
@@ -82,26 +73,23 @@ void echo(const char *path, size_t size, long count, bool poll)
 
 int main(int argc, char **argv)
 try {
-	if (argc < 5)
-		throw std::runtime_error("usage: pingpong NODE_A NODE_B SIZE COUNT [poll]");
-	size_t size = strtoul(argv[3], nullptr, 10);
-	long count = strtol(argv[4], nullptr, 10), warm_up = std::max(count / 10, 10L);
-	bool poll = argc > 5 && !strcmp(argv[5], "poll");
+	if (argc != 6)
+		throw std::runtime_error("usage: pingpong NODE_A NODE_B SIZE interrupt|poll COUNT");
+	std::vector<char> message(strtoul(argv[3], nullptr, 10), 'k');
+	bool poll = !strcmp(argv[4], "poll");
+	long count = strtol(argv[5], nullptr, 10);
 	pid_t child = fork();
 	if (child == 0) {
-		echo(argv[2], size, warm_up + 4 * count, poll);
+		Node node(argv[2], poll);
+		echo(node, message, count);
 		_exit(0);
 	}
 	Node node(argv[1], poll);
-	std::vector<char> message(size, 'k');
-	run(node, message, warm_up);
-	auto once = run(node, message, count);
-	auto thrice = run(node, message, 3 * count);
+	run(node, message, count);
 	int status;
 	waitpid(child, &status, 0);
 	if (status)
 		throw std::runtime_error("the other end failed");
-	printf("%ld\n", long((thrice - once).count() / (2 * count)));
 } catch (const std::exception &e) {
 	fprintf(stderr, "pingpong: %s\n", e.what());
 	return 1;

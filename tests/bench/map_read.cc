@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads of a mapping, SIZE bytes from its beginning, COUNT times.
+//
+//   map_read NODE SIZE interrupt|poll|fresh|fresh-poll|huge|uring COUNT
+//
+// fresh: each read goes to another buffer than the 1,023 before it; huge: to memory of huge
+// pages; uring: batches of 32 with io_uring.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace
+{
+
+constexpr unsigned batch = 32;
+constexpr long fresh_buffers = 1024;
+
+void fail(const std::string &what, int err)
+{
+	throw std::runtime_error(what + ": " + strerror(err));
+}
+
+void check(long got, size_t wanted)
+{
+	if (got < 0)
+		fail("read", int(-got));
+	if (size_t(got) != wanted)
+		throw std::runtime_error("a short read");
+}
+
+// Memory that is there already: no page fault is measured.
+char *memory(size_t size)
+{
+	void *mem = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (mem == MAP_FAILED)
+		fail("mmap", errno);
+	return static_cast<char *>(mem);
+}
+
+char *huge_memory(size_t size)
+{
+	constexpr size_t huge = 2 << 20;
+	size_t whole = (size + huge - 1) / huge * huge;
+	void *mem = aligned_alloc(huge, whole);
+	if (!mem || madvise(mem, whole, MADV_HUGEPAGE))
+		fail("huge pages", errno);
+	memset(mem, 0, whole);
+	return static_cast<char *>(mem);
+}
+
+void one_by_one(int fd, size_t size, char *mem, long buffers, bool poll, long count)
+{
+	for (long i = 0; i < count; i++) {
+		iovec iov{mem + size_t(i % buffers) * size, size};
+		ssize_t got = poll ? preadv2(fd, &iov, 1, 0, RWF_HIPRI)
+				   : pread(fd, iov.iov_base, size, 0);
+		check(got < 0 ? -errno : got, size);
+	}
+}
+
+void in_batches(int fd, size_t size, long count)
+{
+	char *mem = memory(size * batch);
+	io_uring ring;
+	if (int err = io_uring_queue_init(batch, &ring, 0); err < 0)
+		fail("io_uring_queue_init", -err);
+	for (long left = count; left > 0; left -= batch) {
+		unsigned n = unsigned(std::min(left, long(batch)));
+		for (unsigned i = 0; i < n; i++) {
+			io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+			io_uring_prep_read(sqe, fd, mem + i * size, unsigned(size), 0);
+		}
+		if (int done = io_uring_submit_and_wait(&ring, n); done < 0)
+			fail("io_uring_submit_and_wait", -done);
+		for (unsigned i = 0; i < n; i++) {
+			io_uring_cqe *cqe;
+			if (int err = io_uring_wait_cqe(&ring, &cqe); err < 0)
+				fail("io_uring_wait_cqe", -err);
+			check(cqe->res, size);
+			io_uring_cqe_seen(&ring, cqe);
+		}
+	}
+	io_uring_queue_exit(&ring);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+try {
+	if (argc != 5)
+		throw std::runtime_error("usage: map_read NODE SIZE "
+					 "interrupt|poll|fresh|fresh-poll|huge|uring COUNT");
+	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fail(argv[1], errno);
+	size_t size = strtoul(argv[2], nullptr, 10);
+	std::string how = argv[3];
+	long count = strtol(argv[4], nullptr, 10);
+	long buffers = how.starts_with("fresh") ? fresh_buffers : 1;
+	if (how == "uring")
+		in_batches(fd, size, count);
+	else if (how == "huge")
+		one_by_one(fd, size, huge_memory(size), 1, false, count);
+	else
+		one_by_one(fd, size, memory(size * size_t(buffers)), buffers, how.ends_with("poll"),
+			   count);
+} catch (const std::exception &e) {
+	fprintf(stderr, "map_read: %s\n", e.what());
+	return 1;
+}
