@@ -18,22 +18,23 @@ class Le
 {
 public:
 	constexpr Le() = default;
-	constexpr Le(T value) { set(value); }
-	constexpr operator T() const
-	{
-		T value = 0;
-		for (size_t i = 0; i < sizeof(T); i++)
-			value = T(value | T(T(bytes_[i]) << (8 * i)));
-		return value;
-	}
+	constexpr Le(T value) : bytes_(std::bit_cast<Bytes>(swapped(value))) {}
+	constexpr operator T() const { return swapped(std::bit_cast<T>(bytes_)); }
 
 private:
-	constexpr void set(T value)
+	struct Bytes {
+		uint8_t at[sizeof(T)];
+	};
+	static constexpr T swapped(T value)
 	{
+		if constexpr (std::endian::native == std::endian::little)
+			return value;
+		T out = 0;
 		for (size_t i = 0; i < sizeof(T); i++)
-			bytes_[i] = uint8_t(value >> (8 * i));
+			out = T(out << 8 | (value >> (8 * i) & 0xff));
+		return out;
 	}
-	uint8_t bytes_[sizeof(T)] = {};
+	Bytes bytes_{};
 };
 using Le16 = Le<uint16_t>;
 using Le32 = Le<uint32_t>;
