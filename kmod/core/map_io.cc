@@ -288,12 +288,8 @@ int64_t Transfer::queue_all(Sleepable s, kd_iocb *iocb, bool nowait)
 	auto len = uint32_t(left);
 	IoSlot *slot = nullptr;
 	kd_pages *pages;
-	if (nowait) {
-		slot = queue.claim_io(true);
-		if (!slot)
-			return mapping.refusal() ? -refusal() : -KD_EAGAIN;
-		queue.unclaim_io(slot);
-	}
+	if (nowait && !queue.has_large_io())
+		return mapping.refusal() ? -refusal() : -KD_EAGAIN;
 	if (st = kd_pages_pin_io(iter, len, max_pages(), !write, &pages); !st.ok())
 		return st.err() == KD_EFAULT ? -KD_EFAULT : nowait ? -KD_EAGAIN : 0;
 	if (nowait)

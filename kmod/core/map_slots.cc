@@ -56,6 +56,8 @@ Status kd_channel::prepare_io(Sleepable s)
 // nullptr: there is none now.
 IoSlot *kd_queue::claim_io(bool large)
 {
+	if (IoSlot *spare = large ? nullptr : spare_io.exchange(nullptr, std::memory_order_acquire))
+		return spare;
 	SpinGuard guard(tx_lock);
 	if (sealed)
 		return nullptr;
@@ -66,10 +68,18 @@ IoSlot *kd_queue::claim_io(bool large)
 	return slot;
 }
 
+bool kd_queue::has_large_io()
+{
+	SpinGuard guard(tx_lock);
+	return !sealed && !free_io_large.empty();
+}
+
 // Not, or not any more, posted.
 void kd_queue::unclaim_io(IoSlot *slot)
 {
-	{
+	IoSlot *none = nullptr;
+	if (slot->large ||
+	    !spare_io.compare_exchange_strong(none, slot, std::memory_order_release)) {
 		SpinGuard guard(tx_lock);
 		claimed_io -= slot->large && slot->phase == IoSlot::Phase::Claimed;
 		slot->phase = IoSlot::Phase::Free;

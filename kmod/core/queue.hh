@@ -204,6 +204,7 @@ struct kd_queue {
 	// --- mappings: map_slots.cc; of teardown: release_io() and end_io() ------------------
 	kd::Status make_io_slots(kd::Sleepable s);
 	kd::IoSlot *claim_io(bool large);
+	bool has_large_io(); // a claim would succeed now
 	void unclaim_io(kd::IoSlot *slot);
 	void io_done(kd::IoSlot *slot, const kd_wc &wc);
 	void finish_io(kd::IoSlot *slot, int err);
@@ -268,6 +269,8 @@ struct kd_queue {
 	kd::IoSlot *io_copies = nullptr, *io_large = nullptr;
 	uint32_t nr_io_copies = 0, nr_io_large = 0; // tx_lock, as all of these
 	kd::IoList free_io_copies, free_io_large;
+	// One more free slot for copies, which takes no lock.
+	std::atomic<kd::IoSlot *> spare_io{nullptr};
 	uint32_t claimed_io = 0; // large ones: about to be posted
 	uint32_t io_posted = 0;
 	uint64_t io_since_ns = 0; // when the first of them was posted
