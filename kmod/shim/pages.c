@@ -32,6 +32,21 @@ static struct kd_pages *kd_pages_new(u32 offset, u32 len, gfp_t gfp)
 
 static int kd_pages_build_table(struct kd_pages *pages, gfp_t gfp)
 {
+	u32 i, at = pages->offset, left = pages->len;
+
+	if (pages->nr <= ARRAY_SIZE(pages->few)) {
+		sg_init_table(pages->few, pages->nr);
+		for (i = 0; i < pages->nr; i++, at = 0) {
+			u32 len = min_t(u32, left, PAGE_SIZE - at);
+
+			sg_set_page(&pages->few[i], pages->pages[i], len, at);
+			left -= len;
+		}
+		pages->table.sgl = pages->few;
+		pages->table.nents = pages->nr;
+		pages->table.orig_nents = pages->nr;
+		return 0;
+	}
 	return sg_alloc_table_from_pages_segment(&pages->table, pages->pages, pages->nr,
 						 pages->offset, pages->len, KD_MAX_SEGMENT, gfp);
 }
@@ -297,7 +312,8 @@ void kd_pages_free(struct kd_pages *pages)
 {
 	if (!pages)
 		return;
-	sg_free_table(&pages->table);
+	if (pages->table.sgl != pages->few)
+		sg_free_table(&pages->table);
 	if (pages->transient) {
 		kd_unpin_transient(pages);
 	} else if (pages->pinned) {

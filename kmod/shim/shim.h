@@ -131,6 +131,7 @@ struct kd_pages {
 	bool			written;	/* by the device: dirty when unpinned */
 	struct mm_struct	*mm;		/* pinned: who is charged */
 	struct work_struct	drop;		/* what can sleep when it is freed */
+	struct scatterlist	few[2];		/* the table of so few pages */
 	struct page		*pages[];
 };
 
