@@ -163,10 +163,11 @@ int64_t kd_file_read(struct kd_file *file, struct kd_iter *iter, size_t len, uin
 		int64_t n;
 		if (read_front(s, channel, iter, len, style.nowait, n))
 			return n;
-		if (channel.has_poll_queues() && (!style.poll || style.nowait))
+		bool polled = channel.has_poll_queues() && (!style.poll || style.nowait);
+		if (polled)
 			channel.poll_once(style.poll);
 		int end = channel.read_end();
-		if (channel.readable())
+		if ((polled || end >= 0) && channel.readable())
 			continue;
 		if (end >= 0)
 			return -end;
