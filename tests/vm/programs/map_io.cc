@@ -271,6 +271,48 @@ TEST_F(Map, Uring)
 	io_uring_queue_exit(&ring);
 }
 
+/* Queued, and the caller's memory begins and ends anywhere in one, two or three pages. */
+TEST_F(Map, UringFewPages)
+{
+	constexpr std::size_t page = 4096, all = 4 * page;
+	const std::string stored = pattern(7, all), before(all, 'x');
+	auto *memory = static_cast<char *>(std::aligned_alloc(page, all));
+	io_uring ring;
+
+	ASSERT_NE(memory, nullptr);
+	ASSERT_EQ(io_uring_queue_init(1, &ring, 0), 0);
+	auto queued = [&](bool write, char *at, std::size_t len, uint64_t pos) {
+		io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+		io_uring_cqe *cqe;
+
+		if (write)
+			io_uring_prep_write(sqe, fd, at, static_cast<unsigned int>(len), pos);
+		else
+			io_uring_prep_read(sqe, fd, at, static_cast<unsigned int>(len), pos);
+		EXPECT_EQ(io_uring_submit(&ring), 1);
+		EXPECT_EQ(io_uring_wait_cqe(&ring, &cqe), 0);
+		EXPECT_EQ(cqe->res, static_cast<int>(len));
+		io_uring_cqe_seen(&ring, cqe);
+	};
+	for (std::size_t begin : {std::size_t{0}, std::size_t{1}, page - 1})
+		for (std::size_t len :
+		     {std::size_t{1}, page - 1, page, page + 1, 2 * page, 2 * page + 1}) {
+			std::string wanted = before;
+
+			SCOPED_TRACE(std::to_string(len) + " bytes at " + std::to_string(begin));
+			wanted.replace(begin, len, stored, 0, len);
+			std::memcpy(memory, stored.data(), all);
+			std::memmove(memory + begin, stored.data(), len);
+			queued(true, memory + begin, len, 333);
+			EXPECT_TRUE(read_at(len, 333) == stored.substr(0, len));
+			std::memcpy(memory, before.data(), all);
+			queued(false, memory + begin, len, 333);
+			EXPECT_TRUE(std::string(memory, all) == wanted);
+		}
+	io_uring_queue_exit(&ring);
+	std::free(memory);
+}
+
 /* A process that is killed in the middle of it disturbs nobody. */
 TEST_F(Map, Killed)
 {
