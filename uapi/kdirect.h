@@ -44,6 +44,8 @@
  *                       and in one buffer is queued; others complete at submission,
  *                       or in a worker of io_uring
  *   mmap()              ENODEV: remote memory cannot be mapped
+ *   ioctl()             KDIRECT_IOC_SUBMIT: descriptors, many in one call;
+ *                       KDIRECT_IOC_BUFFER_SET, _DEL: fixed buffers (below)
  *
  *   0 of a read         at or past the end; what reaches over it is cut
  *   ENOSPC      write at or past the end; what reaches over it is cut
@@ -147,5 +149,221 @@ struct kdirect_ping {
 };
 
 #define KDIRECT_IOC_PING	_IOWR(KDIRECT_IOC_MAGIC, 4, struct kdirect_ping)
+
+/*
+ * Descriptors: READ, WRITE and atomic operations on the memory of a mapping, many in
+ * one call, with their completions by the same call or a later one. Each open file of
+ * a mapping has requests of its own; its duplicates share them.
+ */
+
+/**
+ * enum kdirect_opcode - what a descriptor asks for
+ * @KDIRECT_OP_READ:	RDMA READ of @length bytes at @remote
+ * @KDIRECT_OP_WRITE:	RDMA WRITE of @length bytes to @remote
+ * @KDIRECT_OP_CMP_SWAP: compare and swap: where the 8 bytes at @remote are @compare,
+ *			they become @operand
+ * @KDIRECT_OP_FETCH_ADD: the 8 bytes at @remote grow by @operand, modulo 2^64
+ *
+ * Atomic operations are on numbers in the byte order of the target, whole against other
+ * atomic operations through the same device.
+ */
+enum kdirect_opcode {
+	KDIRECT_OP_READ		= 1,
+	KDIRECT_OP_WRITE	= 2,
+	KDIRECT_OP_CMP_SWAP	= 3,
+	KDIRECT_OP_FETCH_ADD	= 4,
+};
+
+#define KDIRECT_DESC_FIXED	(1U << 0)	/* @addr is an offset in a fixed buffer */
+#define KDIRECT_DESC_FLAGS	(KDIRECT_DESC_FIXED)
+
+/**
+ * struct kdirect_desc - one operation
+ * @opcode:	enum kdirect_opcode
+ * @flags:	KDIRECT_DESC_*
+ * @buffer:	with KDIRECT_DESC_FIXED the index of the buffer, otherwise zero
+ * @length:	bytes, 0 .. KDIRECT_DESC_LENGTH_MAX; atomic operations: 8
+ * @addr:	READ, WRITE: the local memory: an address, or an offset in the fixed
+ *		buffer; atomic operations: zero
+ * @remote:	where in the export, bytes; atomic operations: a multiple of 8
+ * @operand:	atomic operations; otherwise zero
+ * @compare:	KDIRECT_OP_CMP_SWAP; otherwise zero
+ * @user_data:	comes back in the completion
+ * @reserved:	zero
+ *
+ * A descriptor is executed whole or ends in one error, which is in its completion and
+ * concerns no other descriptor:
+ *   EINVAL	unknown opcode or flag, a field that must be zero is not, a length
+ *		or an alignment out of range
+ *   ERANGE	@remote and @length reach past the end of the export, or past 2^64
+ *   EACCES	READ: the file is not open for reading; others: it is not open for
+ *		writing, or the mapping is read-only
+ *   EOPNOTSUPP	atomic operation, and one of the two devices has none
+ *   ENOENT	there is no fixed buffer @buffer
+ *   EFAULT	bad memory, or @addr and @length reach past the end of the fixed buffer
+ *   ENOMEM	no memory for the pages' description
+ *   EINTR	a fatal signal came while it waited for a request slot of the channel
+ *   ESTALE, ENODEV, EPIPE	as for pread(): nothing was done
+ *   EIO	the connection failed while this was under way: it may or may not
+ *		have been done, in whole or in part
+ *
+ * The local memory belongs to the operation until its completion. Descriptors are in no
+ * order, those of one call neither.
+ */
+struct kdirect_desc {
+	__u8	opcode;
+	__u8	flags;
+	__u16	buffer;
+	__u32	length;
+	__u64	addr;
+	__u64	remote;
+	__u64	operand;
+	__u64	compare;
+	__u64	user_data;
+	__u64	reserved[2];
+};
+
+#define KDIRECT_DESC_LENGTH_MAX	(1U << 30)
+
+/**
+ * struct kdirect_completion - the end of one descriptor
+ * @user_data:	the descriptor's
+ * @old:	atomic operations: the number before it; otherwise 0
+ * @result:	bytes, all of the descriptor's; or a negative errno
+ * @index:	the place of the descriptor in its batch, from 0
+ * @status:	of the work completion (numbers of enum ibv_wc_status); 0 where no
+ *		work request failed
+ * @opcode:	the descriptor's
+ * @reserved:	0
+ */
+struct kdirect_completion {
+	__u64	user_data;
+	__u64	old;
+	__s32	result;
+	__u32	index;
+	__u16	status;
+	__u8	opcode;
+	__u8	reserved[5];
+};
+
+/* Descriptors of one open file that are under way, or wait to be reaped. */
+#define KDIRECT_DESC_ENTRIES	256
+
+#define KDIRECT_SUBMIT_POLL	(1U << 0)	/* on a poll queue, and poll while waiting */
+#define KDIRECT_SUBMIT_FLAGS	(KDIRECT_SUBMIT_POLL)
+
+/**
+ * struct kdirect_submit - submit a batch and reap a batch (KDIRECT_IOC_SUBMIT)
+ * @descs:		in: address of an array of struct kdirect_desc
+ * @completions:	in: address of an array of struct kdirect_completion
+ * @nr_descs:		in: descriptors
+ * @nr_completions:	in: room for completions
+ * @min_completions:	in: wait until there are so many, at most @nr_completions and
+ *			KDIRECT_DESC_ENTRIES; 0 does not wait
+ * @flags:		in: KDIRECT_SUBMIT_*
+ * @timeout_ns:		in: the longest wait for them, ns; 0: there is no limit
+ * @submitted:		out: descriptors that were taken, from the first on
+ * @completed:		out: completions that were written
+ * @reserved:		zero
+ *
+ * First submits, then waits, then reaps. Of the descriptors as many are taken as there
+ * are entries free (KDIRECT_DESC_ENTRIES); each that was taken has one completion, also
+ * if it is invalid, and no completion is lost: what finds no room now is kept for the
+ * next call. Submitting may wait for request slots of the channel, which become free by
+ * themselves. What can share a doorbell does: descriptors of fixed buffers, atomic
+ * operations, and WRITEs up to the eager limit.
+ *
+ * The wait ends without error at the timeout, by a signal, and when nothing is under way
+ * and the mapping has ended, if anything was submitted or reaped. Otherwise, and only
+ * then, the call fails:
+ *   EAGAIN	no entry is free
+ *   EINTR	a signal came first
+ *   ETIMEDOUT	nothing was completed in time
+ *   ESTALE, ENODEV, EPIPE	the wait cannot end, since the mapping has ended
+ *   EFAULT	bad memory of the arrays: descriptors before it are submitted,
+ *		completions behind it are kept
+ * and before anything else:
+ *   EINVAL	a flag, @reserved, @min_completions above @nr_completions or
+ *		KDIRECT_DESC_ENTRIES
+ *   EOPNOTSUPP	KDIRECT_SUBMIT_POLL, and the channel has no poll queue
+ *   ENOMEM	first use of the file only
+ *
+ * A file that is closed with descriptors under way does not wait for them: they are
+ * executed, or not, and their memory is pinned until then.
+ */
+struct kdirect_submit {
+	__u64	descs;
+	__u64	completions;
+	__u32	nr_descs;
+	__u32	nr_completions;
+	__u32	min_completions;
+	__u32	flags;
+	__u64	timeout_ns;
+	__u32	submitted;
+	__u32	completed;
+	__u64	reserved[2];
+};
+
+#define KDIRECT_IOC_SUBMIT	_IOWR(KDIRECT_IOC_MAGIC, 5, struct kdirect_submit)
+
+#define KDIRECT_BUFFERS		256		/* fixed buffers of one open file */
+#define KDIRECT_BUFFER_MAX	(1ULL << 30)	/* bytes of one */
+
+/**
+ * struct kdirect_buffer - a fixed buffer (KDIRECT_IOC_BUFFER_SET)
+ * @addr:	its address; writable memory
+ * @length:	bytes, 1 .. KDIRECT_BUFFER_MAX
+ * @index:	0 .. KDIRECT_BUFFERS - 1
+ * @reserved:	zero
+ *
+ * Pins the memory, charges it to the process (RLIMIT_MEMLOCK), and maps it for the
+ * channel's device, once for all descriptors that will use it. It stays the memory of
+ * this process, also where another one uses the file after fork().
+ *
+ * KDIRECT_IOC_BUFFER_SET replaces a buffer that has the index already;
+ * KDIRECT_IOC_BUFFER_DEL takes the index of one and removes it. Both return at once:
+ * descriptors that were submitted before keep the old one, and it is unpinned, and no
+ * more charged, when the last of them has ended. What is left goes when the file is
+ * closed.
+ *
+ * Errors of SET: EINVAL (reserved, index, length, addr and length reach past 2^64),
+ * EFAULT (not writable memory, or not of a kind that can stay pinned), ENOMEM (over
+ * RLIMIT_MEMLOCK, or no memory), EINTR, ESTALE, ENODEV, EPIPE (the mapping has ended).
+ * Errors of DEL: EINVAL (index), ENOENT (no such buffer), EFAULT, EINTR.
+ */
+struct kdirect_buffer {
+	__u64	addr;
+	__u64	length;
+	__u32	index;
+	__u32	reserved[3];
+};
+
+#define KDIRECT_IOC_BUFFER_SET	_IOW(KDIRECT_IOC_MAGIC, 6, struct kdirect_buffer)
+#define KDIRECT_IOC_BUFFER_DEL	_IOW(KDIRECT_IOC_MAGIC, 7, __u32)
+
+#define KDIRECT_MAP_READ_ONLY	(1U << 0)
+#define KDIRECT_MAP_ATOMICS	(1U << 1)	/* both devices have atomic operations */
+
+/**
+ * struct kdirect_map_info - what a mapping is (KDIRECT_IOC_MAP_INFO)
+ * @name:	its name, NUL-terminated
+ * @size:	of the export, bytes
+ * @flags:	KDIRECT_MAP_*
+ * @eager_limit: longest READ or WRITE that is done by copy, bytes
+ * @poll_queues: of its channel
+ * @reserved:	zero
+ *
+ * Errors: EFAULT.
+ */
+struct kdirect_map_info {
+	char	name[KDIRECT_NAME_MAX + 1];
+	__u64	size;
+	__u32	flags;
+	__u32	eager_limit;
+	__u32	poll_queues;
+	__u32	reserved[3];
+};
+
+#define KDIRECT_IOC_MAP_INFO	_IOR(KDIRECT_IOC_MAGIC, 8, struct kdirect_map_info)
 
 #endif /* _UAPI_KDIRECT_H */

@@ -208,6 +208,11 @@ enum kdirect_attr {
 	KDIRECT_A_STAT_MAP_WRITE_BYTES,
 	KDIRECT_A_STAT_MAP_PINNED_BYTES, /* of both: to and from the program's own pages */
 	KDIRECT_A_STAT_MAP_WAITS,	/* times a caller found no free slot */
+	KDIRECT_A_STAT_MAP_ATOMICS,
+	KDIRECT_A_STAT_DESCS,		/* of all of these: requests of descriptors */
+	KDIRECT_A_STAT_DESC_POSTS,	/* doorbells rung for them */
+	KDIRECT_A_STAT_FIXED_BUFFERS,	/* there are now */
+	KDIRECT_A_STAT_FIXED_BYTES,	/* of these */
 
 	/* private: */
 	__KDIRECT_A_MAX,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "export.hh"
+#include "fixed.hh"
 #include "mapping.hh"
 #include "order.hh"
 #include "queue.hh"
@@ -126,6 +127,23 @@ struct kd_channel {
 	kd::Status prepare_io(kd::Sleepable s);
 	// Is a work request of the mapping outstanding?
 	bool has_io(const kd::Mapping &mapping);
+	// The queue for reads and writes of mappings by this caller.
+	kd::Queue &io_queue(bool polls) const
+	{
+		bool use_poll = polls || nr_interrupt_queues == 0;
+		uint32_t first = use_poll ? 1 + nr_interrupt_queues : 1;
+		uint32_t count = use_poll ? nr_poll_queues : nr_interrupt_queues;
+		return *queues[first + (count > 1 ? kd_cpu() % count : 0)];
+	}
+	// For what completes on one queue; only a fatal signal ends it.
+	template <class Done>
+	kd::Status wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq, bool polls,
+			   const Done &done);
+
+	// --- fixed buffers: fixed.cc --------------------------------------------------------
+	kd::Status add_fixed(kd::Sleepable s, kd::FixedBuffer &buffer);
+	void drop_fixed(kd::Sleepable s, kd::FixedBuffer &buffer);
+	void end_fixed(kd::Sleepable s); // the device is about to go
 
 	// --- polling: poll.cc ---------------------------------------------------------------
 	bool has_poll_queues() const { return nr_poll_queues != 0; }
@@ -158,6 +176,8 @@ struct kd_channel {
 	char device_name[64] = {};
 	kd_pd *pd = nullptr;
 	uint32_t mr_pages = 0; // of one MR of the device
+	uint32_t io_sges = 0;  // entries of one READ or WRITE
+	bool atomics = false;  // the device has them
 	kd_node *node = nullptr;
 	std::atomic<bool> ever_live{false};
 	bool hello_sent = false;
@@ -215,6 +235,10 @@ struct kd_channel {
 	kd_cqe key_cqe;
 	uint64_t map_deadline_ns = 0; // run()
 	bool io_ready = false;        // run()
+	kd::Mutex<KD_LOCK_FIXED> fixed_lock;
+	kd::FixedBag fixed;               // fixed_lock
+	bool fixed_ended = false;         // fixed_lock: none is mapped any more
+	kd::Tally nr_fixed, fixed_length; // fixed_lock
 
 	// --- sending --------------------------------------------------------------------------
 	std::atomic<uint64_t> next_seq{0};
@@ -311,6 +335,24 @@ namespace kd
 	()
 
 } // namespace kd
+
+template <class Done>
+kd::Status kd_channel::wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq, bool polls,
+			       const Done &done)
+{
+	if (queue.kind != kd::Queue::queue_poll)
+		return waitq.wait(s, KD_WAIT_KILLABLE, KD_FOREVER, done);
+	if (!polls)
+		return wait(s, waitq, false, KD_WAIT_KILLABLE, KD_FOREVER, done);
+	while (!done()) {
+		queue.poll(true);
+		if (done())
+			break;
+		if (kd_poll_pause() && kd_killed())
+			return KD_EINTR;
+	}
+	return {};
+}
 
 // Sleeps, or polls, until done() is true.
 template <class Done>

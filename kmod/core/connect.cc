@@ -120,6 +120,8 @@ Status kd_channel::attach(Sleepable s, Queue &queue)
 		return st;
 	}
 	mr_pages = kd_device_attr(device)->max_mr_pages;
+	io_sges = kd_device_attr(device)->max_read_sge;
+	atomics = kd_device_attr(device)->atomics;
 	limits::Terms fitting = terms;
 	Status st = limits::fit(device, fitting, &error);
 	if (st.ok() && !initiator && (!queue.reads_in || !queue.reads_out))

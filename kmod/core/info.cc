@@ -146,6 +146,8 @@ int kd_channel_stats(struct kd_net *net, const char *name, struct kd_channel_sta
 	out->ctrl_tx = channel->ctrl_tx.get();
 	out->ctrl_rx = channel->ctrl_rx.get();
 	out->keep_alives = channel->keep_alives.get();
+	out->fixed_buffers = channel->nr_fixed.get();
+	out->fixed_bytes = channel->fixed_length.get();
 	*nr_queues = channel->nr_queues;
 	uint32_t depth = channel->agreed().depth;
 	for (uint32_t i = 0; i < channel->nr_queues; i++) {
@@ -165,6 +167,9 @@ int kd_channel_stats(struct kd_net *net, const char *name, struct kd_channel_sta
 		out->map_write_bytes += q.map_write_bytes.get();
 		out->map_pinned_bytes += q.map_pinned_bytes.get();
 		out->map_waits += q.map_waits.get();
+		out->map_atomics += q.map_atomics.get();
+		out->descs += q.descs.get();
+		out->desc_posts += q.desc_posts.get();
 		queues[i] = {};
 		queues[i].index = i;
 		queues[i].kind = q.kind;

@@ -379,6 +379,7 @@ void kd_channel::teardown(Sleepable s)
 		kd_handlers_synchronize();
 	for (uint32_t i = 0; i < nr_queues; i++)
 		queues[i]->destroy_resources(s);
+	end_fixed(s);
 	release_grants(s);
 	if (pd)
 		kd_pd_destroy(pd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An intrusive, singly linked first-in-first-out list.
+// Intrusive lists.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@ struct Link {
 	T *next = nullptr;
 };
 
+// Singly linked, first in, first out.
 template <class T, Link<T> T::*Where>
 class Fifo
 {
@@ -72,6 +73,42 @@ public:
 private:
 	T *head_ = nullptr;
 	T *tail_ = nullptr;
+};
+
+template <class T>
+struct Links {
+	T *next = nullptr, *prev = nullptr;
+};
+
+// Doubly linked, in no order: an item is taken out wherever it is.
+template <class T, Links<T> T::*Where>
+class Bag
+{
+public:
+	void add(T *item)
+	{
+		(item->*Where) = {head_, nullptr};
+		if (head_)
+			(head_->*Where).prev = item;
+		head_ = item;
+	}
+	void remove(T *item)
+	{
+		Links<T> &links = item->*Where;
+		(links.prev ? (links.prev->*Where).next : head_) = links.next;
+		if (links.next)
+			(links.next->*Where).prev = links.prev;
+		links = {};
+	}
+	template <class Visit>
+	void each(const Visit &visit) const
+	{
+		for (T *item = head_; item; item = (item->*Where).next)
+			visit(*item);
+	}
+
+private:
+	T *head_ = nullptr;
 };
 
 } // namespace kd

@@ -23,6 +23,7 @@ bool kd_channel::collect_grant(Grant &grant, MapInfo &info, kd_key *const *&keys
 		}
 		info.op = MapOp::Mapped;
 		info.read_only = grant.read_only;
+		info.atomics = atomics;
 		info.instance = grant.from->instance;
 		info.size = grant.from->params.size;
 		info.key_bytes = grant.key_bytes;

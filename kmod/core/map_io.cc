@@ -19,7 +19,7 @@ class Transfer
 public:
 	Transfer(Mapping &m, kd_iter *i, size_t length, uint64_t position, bool is_write, bool poll)
 		: mapping(m), channel(*m.channel), iter(i), left(length), begin(position),
-		  pos(position), write(is_write), polls(poll), queue(pick_queue())
+		  pos(position), write(is_write), polls(poll), queue(channel.io_queue(poll))
 	{
 	}
 	// Posts all of it and returns KD_IO_QUEUED, or leaves it to run() and returns 0; or an
@@ -28,17 +28,10 @@ public:
 	int64_t run(Sleepable s);
 
 private:
-	Queue &pick_queue() const
-	{
-		bool use_poll = polls || channel.nr_interrupt_queues == 0;
-		uint32_t first = use_poll ? 1 + channel.nr_interrupt_queues : 1;
-		uint32_t count = use_poll ? channel.nr_poll_queues : channel.nr_interrupt_queues;
-		return *channel.queues[first + (count > 1 ? kd_cpu() % count : 0)];
-	}
 	// What one key covers of the rest.
 	uint32_t segment() const
 	{
-		uint32_t rest = mapping.key_bytes - (uint32_t(pos) & (mapping.key_bytes - 1));
+		uint32_t rest = mapping.rest_of_key(pos);
 		return left < rest ? uint32_t(left) : rest;
 	}
 	uint32_t max_pages() const { return limits::read_pages(channel.terms); }
@@ -59,9 +52,10 @@ private:
 		int err = mapping.refusal();
 		return err ? err : KD_EPIPE;
 	}
-	template <class Done>
-	Status wait(Sleepable s, WaitQueue &waitq, const Done &done);
-	IoSlot *claim(Sleepable s, bool large, Status &st);
+	IoSlot *claim(Sleepable s, bool large, Status &st)
+	{
+		return queue.await_io(s, mapping, large, polls, st);
+	}
 	Status post(IoSlot *slot, uint32_t len, uint64_t &at);
 	Status copy(Sleepable s, uint32_t len);
 	Status copy_through(Sleepable s, IoSlot *slot, uint32_t len, bool &released);
@@ -81,45 +75,10 @@ private:
 	bool pins = true; // may be tried
 };
 
-// Until done(), or a fatal signal comes.
-template <class Done>
-Status Transfer::wait(Sleepable s, WaitQueue &waitq, const Done &done)
-{
-	if (queue.kind != Queue::queue_poll)
-		return waitq.wait(s, KD_WAIT_KILLABLE, KD_FOREVER, done);
-	if (!polls)
-		return channel.wait(s, waitq, false, KD_WAIT_KILLABLE, KD_FOREVER, done);
-	while (!done()) {
-		queue.poll(true);
-		if (done())
-			break;
-		if (kd_poll_pause() && kd_killed())
-			return KD_EINTR;
-	}
-	return {};
-}
-
-IoSlot *Transfer::claim(Sleepable s, bool large, Status &st)
-{
-	IoSlot *slot = queue.claim_io(large);
-	if (slot)
-		return slot;
-	{
-		SpinGuard guard(queue.tx_lock);
-		queue.map_waits.add();
-	}
-	st = wait(s, queue.io_waitq,
-		  [&] { return mapping.refusal() || (slot = queue.claim_io(large)); });
-	if (!slot && st.ok())
-		st = refusal();
-	return slot;
-}
-
 // The slot's call or iocb is set. On failure the slot is still the caller's.
 Status Transfer::post(IoSlot *slot, uint32_t len, uint64_t &at)
 {
-	const wire::RemoteKey &key = mapping.keys[at >> mapping.key_shift];
-	uint64_t addr = key.addr + (at & (mapping.key_bytes - 1));
+	const wire::RemoteKey key = mapping.at(at);
 	SpinGuard guard(queue.tx_lock);
 	if (queue.sealed || mapping.refusal())
 		return refusal();
@@ -129,8 +88,8 @@ Status Transfer::post(IoSlot *slot, uint32_t len, uint64_t &at)
 	slot->length = len;
 	slot->phase = IoSlot::Phase::Posted;
 	int err = slot->large ? kd_rw_post(queue.qp, &slot->rw, &slot->cqe)
-			      : kd_post_io(queue.qp, &slot->cqe, &slot->buf, len, addr, key.rkey,
-					   write);
+			      : kd_post_io(queue.qp, &slot->cqe, &slot->buf, len, key.addr,
+					   key.rkey, write);
 	if (err) {
 		slot->phase = IoSlot::Phase::Claimed;
 		return KD_EIO;
@@ -157,7 +116,7 @@ Status Transfer::await(Sleepable s)
 	auto done = [&] { return call.left.load(std::memory_order_acquire) == 0; };
 	if (!call.waitq || done())
 		return {};
-	Status st = wait(s, *call.waitq, done);
+	Status st = channel.wait_io(s, queue, *call.waitq, polls, done);
 	if (st.ok())
 		return st;
 	SpinGuard guard(queue.tx_lock);
@@ -210,12 +169,11 @@ Status Transfer::copy(Sleepable s, uint32_t len)
 // Takes over `pages` on success, and the slot.
 Status Transfer::start(Sleepable, kd_pages *pages, uint32_t len, kd_iocb *iocb, IoSlot *slot)
 {
-	const wire::RemoteKey &key = mapping.keys[pos >> mapping.key_shift];
+	const wire::RemoteKey key = mapping.at(pos);
 	slot->pages = pages;
 	slot->call = iocb ? nullptr : &call;
 	slot->iocb = iocb;
-	Status st = kd_rw_prepare(queue.qp, &slot->rw, pages,
-				  key.addr + (pos & (mapping.key_bytes - 1)), key.rkey, write);
+	Status st = kd_rw_prepare(queue.qp, &slot->rw, pages, key.addr, key.rkey, write);
 	if (st.ok()) {
 		st = post(slot, len, pos);
 		if (st.ok())
@@ -318,10 +276,11 @@ int64_t Transfer::queue_all(Sleepable s, kd_iocb *iocb, bool nowait)
 
 } // namespace
 
-int64_t kd_map_io(struct kd_mapping *mapping, struct kd_iter *iter, size_t len, uint64_t pos,
+int64_t kd_map_io(struct kd_map_file *file, struct kd_iter *iter, size_t len, uint64_t pos,
 		  bool write, uint32_t flags, struct kd_iocb *iocb)
 {
 	Sleepable s = ShimEntry::may_sleep();
+	Mapping *mapping = file->mapping;
 	bool poll = flags & KD_IO_POLL, nowait = flags & KD_IO_NOWAIT;
 	if (poll && !mapping->channel->has_poll_queues())
 		return -KD_EOPNOTSUPP;

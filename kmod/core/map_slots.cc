@@ -4,6 +4,11 @@
 
 using namespace kd;
 
+namespace
+{
+constexpr uint16_t flushed = 5; // IB_WC_WR_FLUSH_ERR
+} // namespace
+
 // --- slots ----------------------------------------------------------------------------
 
 Status kd_queue::make_io_slots(Sleepable s)
@@ -74,6 +79,22 @@ bool kd_queue::has_large_io()
 	return !sealed && !free_io_large.empty();
 }
 
+IoSlot *kd_queue::await_io(Sleepable s, const Mapping &mapping, bool large, bool polls, Status &st)
+{
+	IoSlot *slot = claim_io(large);
+	if (slot)
+		return slot;
+	{
+		SpinGuard guard(tx_lock);
+		map_waits.add();
+	}
+	st = channel.wait_io(s, *this, io_waitq, polls,
+			     [&] { return mapping.refusal() || (slot = claim_io(large)); });
+	if (!slot && st.ok())
+		st = mapping.refusal() ? mapping.refusal() : KD_EPIPE;
+	return slot;
+}
+
 // Not, or not any more, posted.
 void kd_queue::unclaim_io(IoSlot *slot)
 {
@@ -113,27 +134,38 @@ void kd_queue::io_done(IoSlot *slot, const kd_wc &wc)
 {
 	if (slot->large)
 		kd_rw_release(qp, &slot->rw, slot->pages, slot->write);
+	else if (!wc.err && !slot->write && slot->fixed)
+		kd_fixed_sync_cpu(slot->fixed, slot->offset, slot->length);
 	else if (!wc.err && !slot->write)
 		kd_dma_sync_cpu(channel.pd, &slot->buf, slot->length);
 	if (wc.err && !wc.flushed)
 		KD_FAIL(channel, KD_EIO, "queue %u: RDMA %s failed: %s", index,
-			slot->write ? "WRITE" : "READ", wc.status_name);
-	finish_io(slot, wc.err);
+			slot->atomic  ? "atomic operation"
+			: slot->write ? "WRITE"
+				      : "READ",
+			wc.status_name);
+	finish_io(slot, wc.err, wc.status);
 }
 
 // The device is done with it.
-void kd_queue::finish_io(IoSlot *slot, int err)
+void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 {
 	kd_iocb *iocb;
+	Request *request;
+	uint64_t old = 0;
 	WaitQueue *waitq = nullptr;
 	int64_t result = err ? -KD_EIO : int64_t(slot->length);
 	bool leaving, freed;
 	kd_pages_free(std::exchange(slot->pages, nullptr));
+	if (std::exchange(slot->atomic, false) && !err)
+		copy_bytes(&old, slot->buf.mem, sizeof(old));
+	slot->fixed = nullptr;
 	{
 		SpinGuard guard(tx_lock);
 		io_posted--;
 		leaving = slot->mapping->current() != MapState::Live;
 		iocb = std::exchange(slot->iocb, nullptr);
+		request = std::exchange(slot->request, nullptr);
 		IoCall *call = slot->call;
 		freed = slot->large || !call;
 		slot->phase = freed ? IoSlot::Phase::Free : IoSlot::Phase::Done;
@@ -155,6 +187,8 @@ void kd_queue::finish_io(IoSlot *slot, int err)
 		channel.sleepers.fetch_sub(1);
 	if (iocb)
 		kd_iocb_complete(iocb, result);
+	if (request)
+		request->part_done(err ? KD_EIO : 0, status, old);
 	if (freed)
 		io_waitq.wake(0);
 	if (leaving)
@@ -182,7 +216,7 @@ void kd_queue::end_io()
 				posted = slots[i].phase == IoSlot::Phase::Posted;
 			}
 			if (posted)
-				finish_io(&slots[i], KD_ECONNRESET);
+				finish_io(&slots[i], KD_ECONNRESET, flushed);
 		}
 	};
 	end(io_large, nr_io_large);

@@ -97,6 +97,7 @@ bool kd_mapping::hear(const MapInfo &info)
 		size = info.size;
 		instance = info.instance;
 		read_only = info.read_only || params.read_only;
+		atomics = info.atomics && channel->atomics;
 		key_bytes = info.key_bytes;
 		talk = MapTalk::Answered;
 		break;
@@ -191,6 +192,8 @@ void kd_mapping::enter(Sleepable, MapState next)
 	// Who waits to begin need not.
 	for (uint32_t i = 1; i < channel->nr_queues; i++)
 		channel->queues[i]->io_waitq.wake(0);
+	SpinGuard guard(channel->ctrl_lock);
+	files.each([](MapFile &file) { file.waitq.wake(0); });
 }
 
 // The table of keys, and slots for I/O if the channel has none yet.
@@ -323,28 +326,4 @@ void kd_mapping::remove(Sleepable s)
 	removed = true;
 	if (registry().remove(s, *this))
 		put(s); // the registry's
-}
-
-// --- open files --------------------------------------------------------------------------
-
-int kd_map_open(struct kd_mapping *mapping, bool write)
-{
-	if (int err = mapping->refusal())
-		return err;
-	if (write && mapping->read_only)
-		return KD_EACCES;
-	mapping->get();
-	mapping->opens.fetch_add(1);
-	return 0;
-}
-
-void kd_map_release(struct kd_mapping *mapping)
-{
-	mapping->opens.fetch_sub(1);
-	mapping->put(ShimEntry::may_sleep());
-}
-
-uint64_t kd_map_size(const struct kd_mapping *mapping)
-{
-	return mapping->size;
 }

@@ -3,8 +3,7 @@
 // only leave word.
 #pragma once
 
-#include "list.hh"
-#include "os.hh"
+#include "desc.hh"
 #include "wire_map.hh"
 
 namespace kd
@@ -57,6 +56,19 @@ struct kd_mapping {
 	// False: it cannot come now.
 	[[nodiscard]] bool hear(const kd::wire::MapInfo &info);
 
+	// Where the byte at `pos` is at the peer; the mapping is, or was, live.
+	kd::wire::RemoteKey at(uint64_t pos) const
+	{
+		kd::wire::RemoteKey key = keys[pos >> key_shift];
+		key.addr += pos & (key_bytes - 1);
+		return key;
+	}
+	// Bytes from `pos` on that its key covers.
+	uint32_t rest_of_key(uint64_t pos) const
+	{
+		return key_bytes - (uint32_t(pos) & (key_bytes - 1));
+	}
+
 	// --- constant -------------------------------------------------------------------
 	char name[KD_NAME_MAX + 1];
 	kd_map_params params{};
@@ -80,9 +92,11 @@ struct kd_mapping {
 	// What the peer told; constant once live.
 	uint64_t size = 0, instance = 0;
 	bool read_only = false;
+	bool atomics = false; // both devices have them
 	uint32_t key_bytes = 0, key_shift = 0, nr_keys = 0;
 	kd::wire::RemoteKey *keys = nullptr; // ctrl_lock until live
 	uint32_t told = 0;                   // ctrl_lock: keys that came
+	kd::MapFiles files;                  // ctrl_lock
 
 	kd::MapTalk talk = kd::MapTalk::Ask; // ctrl_lock
 	uint16_t refused = 0;                // ctrl_lock

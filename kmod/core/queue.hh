@@ -89,7 +89,10 @@ struct IoCall {
 	WaitQueue *waitq = nullptr;      // tx_lock: of one of the slots
 };
 
-// One RDMA READ or WRITE of a mapping: through its buffer, or of pages.
+struct Request;
+
+// One RDMA READ, WRITE or atomic operation of a mapping: through its buffer, of pages, or
+// of a fixed buffer.
 struct IoSlot {
 	enum class Phase : uint8_t {
 		Free,
@@ -107,10 +110,14 @@ struct IoSlot {
 	// tx_lock while posted:
 	Phase phase;
 	bool write;
+	bool atomic; // of a descriptor; else false
 	Mapping *mapping;
 	kd_pages *pages;
-	IoCall *call;  // nullptr: nobody waits (any more)
-	kd_iocb *iocb; // or this is to be completed
+	IoCall *call;     // nullptr: nobody waits (any more)
+	kd_iocb *iocb;    // or this is to be completed
+	Request *request; // or this is a part of a descriptor's; else nullptr
+	kd_fixed *fixed;  // whose memory it is, from `offset`; else nullptr
+	uint64_t offset;
 	uint64_t pos;
 	uint32_t length;
 };
@@ -205,9 +212,12 @@ struct kd_queue {
 	kd::Status make_io_slots(kd::Sleepable s);
 	kd::IoSlot *claim_io(bool large);
 	bool has_large_io(); // a claim would succeed now
+	// Waits for one; nullptr: `st` says why there is none.
+	kd::IoSlot *await_io(kd::Sleepable s, const kd::Mapping &mapping, bool large, bool polls,
+			     kd::Status &st);
 	void unclaim_io(kd::IoSlot *slot);
 	void io_done(kd::IoSlot *slot, const kd_wc &wc);
-	void finish_io(kd::IoSlot *slot, int err);
+	void finish_io(kd::IoSlot *slot, int err, uint16_t status);
 	void release_io(); // what the QP holds; it is drained
 	void end_io();     // what is left: no completion comes any more
 
@@ -287,4 +297,5 @@ struct kd_queue {
 	kd::Tally credit_waits, pings;                                    // tx_lock
 	kd::Tally map_reads, map_read_bytes, map_writes, map_write_bytes; // tx_lock
 	kd::Tally map_pinned_bytes, map_waits;                            // tx_lock
+	kd::Tally map_atomics, descs, desc_posts;                         // tx_lock
 };

@@ -48,7 +48,8 @@ bool decode_shape(const MapInfo &info)
 bool only_used(const MapHeader &h, MapOp op)
 {
 	bool shape = op == MapOp::Mapped, keys = op == MapOp::Keys;
-	return h.reserved == 0 && (h.error == 0 || op == MapOp::Refused) &&
+	return !h.reserved[0] && !h.reserved[1] && !h.reserved[2] && h.atomics <= uint8_t(shape) &&
+	       (h.error == 0 || op == MapOp::Refused) &&
 	       (h.read_only == 0 || op == MapOp::Map || shape) && h.read_only <= 1 &&
 	       (keys || (h.keys == 0 && h.first == 0)) &&
 	       (shape || (h.instance == 0 && h.size == 0 && h.key_bytes == 0));
@@ -71,6 +72,7 @@ bool decode_map(const void *data, size_t len, MapInfo &out)
 	out.id = h.id;
 	out.credits = h.credits;
 	out.read_only = h.read_only;
+	out.atomics = h.atomics;
 	out.error = h.error;
 	out.first = h.first;
 	out.nr_keys = h.keys;
@@ -120,7 +122,8 @@ uint32_t encode_map(const MapInfo &info, void *out)
 	h.instance = info.instance;
 	h.size = info.size;
 	h.key_bytes = info.key_bytes;
-	h.reserved = 0;
+	h.atomics = info.atomics;
+	h.reserved[0] = h.reserved[1] = h.reserved[2] = 0;
 	auto *at = static_cast<uint8_t *>(out);
 	__builtin_memcpy(at, &h, sizeof(h));
 	at += sizeof(h);

@@ -42,7 +42,8 @@ struct MapHeader {
 	Le64 instance;     // Mapped: of the export, not 0
 	Le64 size;         // Mapped: bytes
 	Le32 key_bytes;    // Mapped: what one key covers, but for the last
-	Le32 reserved;
+	uint8_t atomics;   // Mapped: the target's device has atomic operations; 0 or 1
+	uint8_t reserved[3];
 };
 static_assert(sizeof(MapHeader) == 40 && alignof(MapHeader) == 1);
 
@@ -65,7 +66,7 @@ struct RemoteKey {
 struct MapInfo {
 	MapOp op;
 	uint32_t id = 0, credits = 0;
-	bool read_only = false;
+	bool read_only = false, atomics = false;
 	uint16_t error = 0;
 	uint32_t first = 0, nr_keys = 0, key_bytes = 0;
 	uint64_t instance = 0, size = 0;

@@ -51,6 +51,7 @@ static void kd_device_describe(struct ib_device *dev, struct kd_device_attr *att
 	attr->max_mr_pages = a->max_fast_reg_page_list_len;
 	attr->max_rd_atom = a->max_qp_rd_atom;
 	attr->max_init_rd_atom = a->max_qp_init_rd_atom;
+	attr->atomics = a->atomic_cap != IB_ATOMIC_NONE;
 }
 
 static int kd_device_added(struct ib_device *dev)

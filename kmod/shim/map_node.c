@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Open files of mappings: /dev/kdirect/MAPPING is read and written at any place. */
 
+#include <linux/compat.h>
 #include <linux/fs.h>
+#include <linux/uaccess.h>
 #include <linux/uio.h>
+
+#include "kdirect.h"
 
 #include "shim.h"
 
@@ -46,22 +50,85 @@ static ssize_t kd_map_file_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	return kd_map_file_io(iocb, from, true);
 }
 
+static long kd_map_file_submit(struct kd_map_file *file, struct kdirect_submit __user *arg)
+{
+	struct kdirect_submit submit;
+	int err;
+
+	if (copy_from_user(&submit, arg, sizeof(submit)))
+		return -EFAULT;
+	err = kd_map_submit(file, &submit);
+	if (err)
+		return kd_to_errno(err);
+	return copy_to_user(arg, &submit, sizeof(submit)) ? -EFAULT : 0;
+}
+
+static long kd_map_file_set_buffer(struct kd_map_file *file, struct kdirect_buffer __user *arg)
+{
+	struct kdirect_buffer buffer;
+
+	if (copy_from_user(&buffer, arg, sizeof(buffer)))
+		return -EFAULT;
+	return kd_to_errno(kd_map_buffer_set(file, &buffer));
+}
+
+static long kd_map_file_del_buffer(struct kd_map_file *file, u32 __user *arg)
+{
+	u32 index;
+
+	if (get_user(index, arg))
+		return -EFAULT;
+	return kd_to_errno(kd_map_buffer_del(file, index));
+}
+
+static long kd_map_file_info(struct kd_map_file *file, struct kdirect_map_info __user *arg)
+{
+	struct kdirect_map_info info = {};
+
+	kd_map_describe(file, &info);
+	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static long kd_map_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct kd_map_file *map_file = file->private_data;
+	void __user *ptr = (void __user *)arg;
+
+	switch (cmd) {
+	case KDIRECT_IOC_SUBMIT:
+		return kd_map_file_submit(map_file, ptr);
+	case KDIRECT_IOC_BUFFER_SET:
+		return kd_map_file_set_buffer(map_file, ptr);
+	case KDIRECT_IOC_BUFFER_DEL:
+		return kd_map_file_del_buffer(map_file, ptr);
+	case KDIRECT_IOC_MAP_INFO:
+		return kd_map_file_info(map_file, ptr);
+	default:
+		return -ENOTTY;
+	}
+}
+
 /* No mmap: ENODEV says so. */
 static const struct file_operations kd_map_fops = {
 	.owner		= THIS_MODULE,
 	.llseek		= kd_map_file_llseek,
 	.read_iter	= kd_map_file_read_iter,
 	.write_iter	= kd_map_file_write_iter,
+	.unlocked_ioctl	= kd_map_file_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
 	.release	= kd_map_file_release,
 };
 
 int kd_map_file_open(struct file *file, struct kd_mapping *mapping)
 {
-	int err = kd_map_open(mapping, !!(file->f_mode & FMODE_WRITE));
+	struct kd_map_file *map_file;
+	int err;
 
+	err = kd_map_open(mapping, !!(file->f_mode & FMODE_READ), !!(file->f_mode & FMODE_WRITE),
+			  &map_file);
 	if (err)
 		return kd_to_errno(err);
-	file->private_data = mapping;
+	file->private_data = map_file;
 	file->f_mode |= FMODE_NOWAIT | FMODE_CAN_ODIRECT;
 	file->f_op = &kd_map_fops; /* of the same module: its reference stays */
 	return 0;

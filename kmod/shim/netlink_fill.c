@@ -162,7 +162,12 @@ int kd_fill_stats(struct sk_buff *skb, const char *name, const struct kd_channel
 	    kd_put_u64(skb, KDIRECT_A_STAT_MAP_WRITES, stats->map_writes) ||
 	    kd_put_u64(skb, KDIRECT_A_STAT_MAP_WRITE_BYTES, stats->map_write_bytes) ||
 	    kd_put_u64(skb, KDIRECT_A_STAT_MAP_PINNED_BYTES, stats->map_pinned_bytes) ||
-	    kd_put_u64(skb, KDIRECT_A_STAT_MAP_WAITS, stats->map_waits))
+	    kd_put_u64(skb, KDIRECT_A_STAT_MAP_WAITS, stats->map_waits) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_MAP_ATOMICS, stats->map_atomics) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_DESCS, stats->descs) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_DESC_POSTS, stats->desc_posts) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_FIXED_BUFFERS, stats->fixed_buffers) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_FIXED_BYTES, stats->fixed_bytes))
 		return -EMSGSIZE;
 	for (i = 0; i < nr_queues; i++)
 		if (kd_put_queue(skb, &queues[i]))

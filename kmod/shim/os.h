@@ -33,11 +33,14 @@ void kd_free(void *mem);
 enum kd_lock_class {
 	KD_LOCK_REGISTRY,	/* mutex: names, listeners, devices */
 	KD_LOCK_READER,		/* mutex: the reading end of a channel */
+	KD_LOCK_SUBMIT,		/* mutex: who submits descriptors of an open file */
+	KD_LOCK_FIXED,		/* mutex: fixed buffers of a channel */
 	KD_LOCK_POLL,		/* spin: one poller of a CQ */
 	KD_LOCK_CTRL,		/* spin: control messages of a channel */
 	KD_LOCK_TX,		/* spin: send slots and credits of a queue */
 	KD_LOCK_RX,		/* spin: arrived messages of a channel */
 	KD_LOCK_STATE,		/* spin: state and first error of a channel */
+	KD_LOCK_FILE,		/* spin: requests of an open file of a mapping */
 	KD_LOCK_CLASSES,
 };
 
@@ -312,6 +315,7 @@ void kd_net_put(struct kd_net *net);
 }
 #endif
 
+#include "os_desc.h"
 #include "os_map.h"
 
 #endif

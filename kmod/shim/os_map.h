@@ -20,7 +20,8 @@ int kd_region_alloc(uint64_t size, struct kd_region **out);
 void kd_region_free(struct kd_region *region);
 
 /* [sleep] an MR over @len bytes from @offset, a multiple of the page size, mapped for the
- * device of @pd: for remote READ, and for remote WRITE if @writable. Nothing is posted.
+ * device of @pd: for remote READ, and if @writable for remote WRITE and atomic operations,
+ * where the device has those. Nothing is posted.
  */
 int kd_key_create(struct kd_pd *pd, struct kd_region *region, uint64_t offset, uint32_t len,
 		  bool writable, struct kd_key **out);

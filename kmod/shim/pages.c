@@ -17,6 +17,9 @@
  */
 #define KD_MAX_SEGMENT	SZ_64K
 
+/* Between two looks at signals: 2 MiB. */
+#define KD_PIN_AT_ONCE	512UL
+
 static struct kd_pages *kd_pages_new(u32 offset, u32 len, gfp_t gfp)
 {
 	u32 nr = DIV_ROUND_UP(offset + len, PAGE_SIZE);
@@ -54,18 +57,24 @@ static int kd_pages_build_table(struct kd_pages *pages, gfp_t gfp)
 /* --- the caller's pages -------------------------------------------------------------- */
 
 /* As RDMA memory regions are charged: locked by mm, against the limit of the process. */
-static int kd_charge(struct kd_pages *pages)
+int kd_charge(unsigned long nr, struct mm_struct **out)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 
-	if (atomic64_add_return(pages->nr, &mm->pinned_vm) > limit && !capable(CAP_IPC_LOCK)) {
-		atomic64_sub(pages->nr, &mm->pinned_vm);
+	if (atomic64_add_return(nr, &mm->pinned_vm) > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(nr, &mm->pinned_vm);
 		return -ENOMEM;
 	}
 	mmgrab(mm);
-	pages->mm = mm;
+	*out = mm;
 	return 0;
+}
+
+void kd_uncharge(unsigned long nr, struct mm_struct *mm)
+{
+	atomic64_sub(nr, &mm->pinned_vm);
+	mmdrop(mm);
 }
 
 static void kd_drop_mm(struct work_struct *work)
@@ -105,21 +114,27 @@ static bool kd_iter_user_range(const struct iov_iter *iter, u32 len, unsigned lo
 	return true;
 }
 
-static int kd_pin(struct kd_pages *pages, unsigned long start, unsigned int flags)
+int kd_pin(struct page **pages, unsigned long nr, unsigned long start, unsigned int flags)
 {
-	u32 done = 0;
-	int ret;
+	unsigned long done = 0;
+	int ret = 0;
 
-	while (done < pages->nr) {
-		ret = pin_user_pages_fast((start & PAGE_MASK) + done * PAGE_SIZE, pages->nr - done,
-					  flags, pages->pages + done);
-		if (ret <= 0) {
-			unpin_user_pages(pages->pages, done);
-			return ret ? ret : -EFAULT;
-		}
+	start &= PAGE_MASK;
+	while (done < nr) {
+		ret = pin_user_pages_fast(start + done * PAGE_SIZE,
+					  min(nr - done, KD_PIN_AT_ONCE), flags, pages + done);
+		if (ret <= 0)
+			break;
 		done += ret;
+		if (done < nr && fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
 	}
-	return 0;
+	if (done == nr)
+		return 0;
+	unpin_user_pages(pages, done);
+	return ret ? ret : -EFAULT;
 }
 
 int kd_pages_pin(struct kd_iter *iter, uint32_t len, uint32_t max_pages, struct kd_pages **out)
@@ -140,11 +155,11 @@ int kd_pages_pin(struct kd_iter *iter, uint32_t len, uint32_t max_pages, struct 
 	}
 	pages->pinned = true;
 
-	ret = kd_charge(pages);
+	ret = kd_charge(pages->nr, &pages->mm);
 	if (ret)
 		goto err_free;
 	/* not for writing: the device reads what the caller sends */
-	ret = kd_pin(pages, start, FOLL_LONGTERM);
+	ret = kd_pin(pages->pages, pages->nr, start, FOLL_LONGTERM);
 	if (ret)
 		goto err_uncharge;
 	ret = kd_pages_build_table(pages, GFP_KERNEL);
@@ -204,27 +219,23 @@ static void kd_unpin_transient(struct kd_pages *pages)
 	kfree(pages);
 }
 
-int kd_pages_pin_io(struct kd_iter *iter, uint32_t len, uint32_t max_pages, bool to_memory,
-		    struct kd_pages **out)
+int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, struct kd_pages **out)
 {
+	unsigned long start = addr;
 	struct kd_pages *pages;
-	unsigned long start;
 	int ret;
 	u32 i;
 
 	might_sleep();
-	if (!len || !current->mm || !kd_iter_user_range(to_iter(iter), len, &start))
-		return KD_EOPNOTSUPP;
+	if (!current->mm || start != addr)
+		return KD_EFAULT;
 	pages = kd_pages_new(offset_in_page(start), len, GFP_KERNEL);
 	if (!pages)
 		return KD_ENOMEM;
 	pages->pinned = true;
 	pages->transient = true;
 	pages->written = to_memory;
-	ret = -EOPNOTSUPP;
-	if (pages->nr > max_pages)
-		goto err_free;
-	ret = kd_pin(pages, start, to_memory ? FOLL_WRITE : 0);
+	ret = kd_pin(pages->pages, pages->nr, start, to_memory ? FOLL_WRITE : 0);
 	if (ret)
 		goto err_free;
 	ret = kd_pages_build_table(pages, GFP_KERNEL);
@@ -233,7 +244,6 @@ int kd_pages_pin_io(struct kd_iter *iter, uint32_t len, uint32_t max_pages, bool
 	for (i = 0; to_memory && i < pages->nr; i++)
 		if (!folio_test_dirty(page_folio(pages->pages[i])))
 			set_page_dirty_lock(pages->pages[i]);
-	iov_iter_advance(to_iter(iter), len);
 	*out = pages;
 	return 0;
 
@@ -242,6 +252,26 @@ err_unpin:
 err_free:
 	kfree(pages);
 	return kd_from_errno(ret);
+}
+
+uint32_t kd_user_fit(uint64_t addr, uint32_t len, uint32_t max_pages)
+{
+	return min_t(u64, len, (u64)max_pages * PAGE_SIZE - offset_in_page(addr));
+}
+
+int kd_pages_pin_io(struct kd_iter *iter, uint32_t len, uint32_t max_pages, bool to_memory,
+		    struct kd_pages **out)
+{
+	unsigned long start;
+	int err;
+
+	if (!len || !current->mm || !kd_iter_user_range(to_iter(iter), len, &start) ||
+	    kd_user_fit(start, len, max_pages) < len)
+		return KD_EOPNOTSUPP;
+	err = kd_pages_pin_user(start, len, to_memory, out);
+	if (!err)
+		iov_iter_advance(to_iter(iter), len);
+	return err;
 }
 
 bool kd_pages_pinned(const struct kd_pages *pages)

@@ -44,6 +44,7 @@ static struct kd_wc kd_wc_from(const struct ib_wc *wc)
 	struct kd_wc out = {
 		.err		= kd_wc_error(wc->status),
 		.flushed	= wc->status == IB_WC_WR_FLUSH_ERR,
+		.status		= wc->status,
 		.status_name	= "success",
 	};
 

@@ -17,7 +17,7 @@ struct kd_region {
 struct kd_key {
 	struct ib_mr	*mr;
 	struct sg_table	table;
-	bool		writable;
+	int		access;
 };
 
 /* --- memory -------------------------------------------------------------------------- */
@@ -85,6 +85,17 @@ err_table:
 	return ret;
 }
 
+static int kd_key_access(struct ib_device *dev, bool writable)
+{
+	int access = IB_ACCESS_REMOTE_READ;
+
+	if (writable)
+		access |= IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
+	if (writable && dev->attrs.atomic_cap != IB_ATOMIC_NONE)
+		access |= IB_ACCESS_REMOTE_ATOMIC;
+	return access;
+}
+
 int kd_key_create(struct kd_pd *pd, struct kd_region *region, uint64_t offset, uint32_t len,
 		  bool writable, struct kd_key **out)
 {
@@ -94,7 +105,7 @@ int kd_key_create(struct kd_pd *pd, struct kd_region *region, uint64_t offset, u
 	key = kzalloc(sizeof(*key), KD_GFP);
 	if (!key)
 		return KD_ENOMEM;
-	key->writable = writable;
+	key->access = kd_key_access(to_pd(pd)->device, writable);
 	key->mr = ib_alloc_mr(to_pd(pd), IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(len, PAGE_SIZE));
 	if (IS_ERR(key->mr)) {
 		ret = PTR_ERR(key->mr);
@@ -168,10 +179,8 @@ int kd_post_keys(struct kd_qp *qp, struct kd_cqe *reg, struct kd_key *const *key
 			},
 			.mr	= keys[i]->mr,
 			.key	= keys[i]->mr->rkey,
-			.access	= IB_ACCESS_REMOTE_READ,
+			.access	= keys[i]->access,
 		};
-		if (keys[i]->writable)
-			wrs[i].access |= IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
 	}
 	ib_dma_sync_single_for_device(kd_qp_device(qp), dma->addr, len, DMA_TO_DEVICE);
 	return kd_post_wrs(qp, &wrs[0].wr);

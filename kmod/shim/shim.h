@@ -147,6 +147,13 @@ static inline struct ib_device *kd_qp_device(const struct kd_qp *qp)
 	return qp->qp->device;
 }
 
+/* pages.c: charges pages to the caller's mm, of which a reference is kept; -ENOMEM */
+int kd_charge(unsigned long nr, struct mm_struct **out);
+void kd_uncharge(unsigned long nr, struct mm_struct *mm);
+/* pages.c: pins pages of user memory, all or none; a negative errno */
+int kd_pin(struct page **pages, unsigned long nr, unsigned long start, unsigned int flags);
+/* fixed.c: SGEs of a range of a fixed buffer, handed over to the device; their number */
+u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct ib_sge *sge);
 /* brings the event of a poll CQ */
 void kd_cq_kick(struct kd_cq *cq);
 /* an asynchronous event of the CQ or its QP, in any context */

@@ -20,11 +20,14 @@ static struct lock_class_key kd_lock_keys[KD_LOCK_CLASSES];
 static const char * const kd_lock_names[KD_LOCK_CLASSES] = {
 	[KD_LOCK_REGISTRY]	= "kdirect registry",
 	[KD_LOCK_READER]	= "kdirect reader",
+	[KD_LOCK_SUBMIT]	= "kdirect submit",
+	[KD_LOCK_FIXED]		= "kdirect fixed",
 	[KD_LOCK_POLL]		= "kdirect poll",
 	[KD_LOCK_TX]		= "kdirect tx",
 	[KD_LOCK_CTRL]		= "kdirect ctrl",
 	[KD_LOCK_RX]		= "kdirect rx",
 	[KD_LOCK_STATE]		= "kdirect state",
+	[KD_LOCK_FILE]		= "kdirect file",
 };
 
 static spinlock_t *to_spinlock(struct kd_spinlock *lock)

@@ -29,6 +29,7 @@ struct kd_listener;
 struct kd_device;	/* the core's view of an RDMA device */
 struct kd_file;		/* one open file of a channel's node */
 struct kd_mapping;	/* a remote export made local */
+struct kd_map_file;	/* one open file of a mapping's node */
 
 /* The shim's objects, opaque to the core. */
 struct kd_net;		/* a network namespace (struct net) */
@@ -42,6 +43,8 @@ struct kd_iter;		/* the caller's memory (struct iov_iter) */
 struct kd_node;		/* a character device node */
 struct kd_region;	/* memory of an export */
 struct kd_key;		/* one MR over a part of a region, for the peer */
+struct kd_fixed;	/* a fixed buffer: pinned memory, mapped for a device */
+struct kd_chain;	/* room for work requests that share a doorbell */
 struct kd_iocb;		/* an asynchronous read or write (struct kiocb) */
 struct kd_ib_device;	/* an ib_device that kdirect attached to */
 
@@ -170,6 +173,7 @@ struct kd_device_attr {
 	uint32_t	max_mr_pages;	/* PAGE_SIZE pages of one FRWR MR */
 	uint32_t	max_rd_atom;	/* as responder */
 	uint32_t	max_init_rd_atom;
+	bool		atomics;	/* compare and swap, fetch and add */
 	struct kd_ib_device *ib;	/* the shim's; the core keeps it with the rest */
 };
 
@@ -273,6 +277,7 @@ struct kd_cqe {
  * struct kd_wc - a work completion
  * @err:	KD_*, 0 = success
  * @flushed:	the QP was in the error state: the WR did not run
+ * @status:	the transport's (enum ib_wc_status)
  * @status_name: of the transport's status, for messages
  * @byte_len:	receives: bytes that arrived
  * @invalidated: receives: the peer asked to invalidate @rkey
@@ -280,6 +285,7 @@ struct kd_cqe {
 struct kd_wc {
 	int		err;
 	bool		flushed;
+	uint16_t	status;
 	uint32_t	byte_len;
 	bool		invalidated;
 	uint32_t	rkey;
@@ -357,6 +363,8 @@ struct kd_channel_stats {
 	uint64_t	credit_waits, ctrl_tx, ctrl_rx, keep_alives, pings;
 	uint64_t	map_reads, map_read_bytes, map_writes, map_write_bytes;
 	uint64_t	map_pinned_bytes, map_waits;
+	uint64_t	map_atomics, descs, desc_posts;
+	uint64_t	fixed_buffers, fixed_bytes;	/* now */
 };
 
 struct kd_queue_stats {

@@ -62,7 +62,11 @@
 	X(map_open)                                                                                \
 	X(map_release)                                                                             \
 	X(map_size)                                                                                \
-	X(map_io)
+	X(map_io)                                                                                  \
+	X(map_submit)                                                                              \
+	X(map_buffer_set)                                                                          \
+	X(map_buffer_del)                                                                          \
+	X(map_describe)
 
 namespace sim
 {

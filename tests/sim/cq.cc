@@ -30,6 +30,7 @@ void handle(World &w, Cq *cq, CqEntry &entry)
 
 	wc.err = error_of(entry.status);
 	wc.flushed = entry.status == WC_WR_FLUSH_ERR;
+	wc.status = static_cast<uint16_t>(entry.status);
 	wc.status_name = wc_status_name(entry.status);
 	wc.byte_len = entry.byte_len;
 	wc.invalidated = entry.invalidated;

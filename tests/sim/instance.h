@@ -18,6 +18,7 @@
 #define kd_device KD_OF(device)
 #define kd_file KD_OF(file)
 #define kd_mapping KD_OF(mapping)
+#define kd_map_file KD_OF(map_file)
 
 #define kd_core_init KD_OF(core_init)
 #define kd_core_stop KD_OF(core_stop)
@@ -75,6 +76,10 @@
 #define kd_map_release KD_OF(map_release)
 #define kd_map_size KD_OF(map_size)
 #define kd_map_io KD_OF(map_io)
+#define kd_map_submit KD_OF(map_submit)
+#define kd_map_buffer_set KD_OF(map_buffer_set)
+#define kd_map_buffer_del KD_OF(map_buffer_del)
+#define kd_map_describe KD_OF(map_describe)
 
 #define KD_INSTANCE_TABLE KD_OF(table)
 #endif

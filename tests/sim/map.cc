@@ -15,13 +15,13 @@ MapFile &MapFile::operator=(MapFile &&other) noexcept
 	close();
 	world = other.world;
 	node = other.node;
-	mapping = std::exchange(other.mapping, nullptr);
+	file = std::exchange(other.file, nullptr);
 	return *this;
 }
 
 void MapFile::close()
 {
-	kd_mapping *old = std::exchange(mapping, nullptr);
+	kd_map_file *old = std::exchange(file, nullptr);
 
 	if (old)
 		world->call(
@@ -39,8 +39,8 @@ uint64_t MapFile::size()
 	world->call(
 		[&] {
 			watch::acquire(&world->devnodes);
-			size = node->core->map_size(mapping);
-			watch::release(mapping);
+			size = node->core->map_size(file);
+			watch::release(file);
 		},
 		"size", node);
 	return size;
@@ -57,9 +57,9 @@ int64_t MapFile::io(kd_iter &iter, uint64_t pos, bool write, uint32_t flags, Asy
 
 			self->pauses = 0;
 			watch::acquire(&world->devnodes);
-			ret = node->core->map_io(mapping, &iter, len, pos, write, flags,
+			ret = node->core->map_io(file, &iter, len, pos, write, flags,
 						 reinterpret_cast<kd_iocb *>(async));
-			watch::release(mapping);
+			watch::release(file);
 			if (!self->held.empty())
 				fail("a transfer returned with a lock held");
 			if (ret > 0 && iter.pos - before < static_cast<std::size_t>(ret))
@@ -102,7 +102,7 @@ std::string MapFile::pread(std::size_t len, uint64_t pos, uint32_t flags)
 
 MapFile open_map(World &w, const std::string &name, bool write, int *err, Node *on)
 {
-	kd_mapping *mapping = nullptr;
+	kd_map_file *file = nullptr;
 	int result = KD_ENOENT;
 
 	on = on ? on : w.here();
@@ -118,9 +118,7 @@ MapFile open_map(World &w, const std::string &name, bool write, int *err, Node *
 				return;
 			found->opening++;
 			watch::acquire(found);
-			result = on->core->map_open(found->mapping, write);
-			if (!result)
-				mapping = found->mapping;
+			result = on->core->map_open(found->mapping, true, write, &file);
 			watch::release(found);
 			watch::release(&w.devnodes);
 			found->opening--;
@@ -131,7 +129,7 @@ MapFile open_map(World &w, const std::string &name, bool write, int *err, Node *
 		"open", on);
 	if (err)
 		*err = result;
-	return result ? MapFile() : MapFile(&w, on, mapping);
+	return result ? MapFile() : MapFile(&w, on, file);
 }
 
 namespace

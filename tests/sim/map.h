@@ -17,12 +17,12 @@ class MapFile
 {
 public:
 	MapFile() = default;
-	MapFile(World *w, Node *n, kd_mapping *m) : world(w), node(n), mapping(m) {}
+	MapFile(World *w, Node *n, kd_map_file *f) : world(w), node(n), file(f) {}
 	MapFile(MapFile &&other) noexcept { *this = std::move(other); }
 	MapFile &operator=(MapFile &&other) noexcept;
 	~MapFile() { close(); }
 
-	explicit operator bool() const { return mapping; }
+	explicit operator bool() const { return file; }
 	void close();
 	uint64_t size();
 	/* As kd_map_io(). */
@@ -33,11 +33,56 @@ public:
 	/* What is there, or what pread() said instead (as text "!errno"). */
 	std::string pread(std::size_t len, uint64_t pos, uint32_t flags = 0);
 
+	/* As the ioctls: 0 or a KD_* value. */
+	int submit(kdirect_submit &batch);
+	int set_buffer(uint32_t index, const void *addr, uint64_t length);
+	int set_buffer(const kdirect_buffer &buffer);
+	int del_buffer(uint32_t index);
+	kdirect_map_info info();
+	/* Submits all of @descs and waits for as many completions. */
+	std::vector<kdirect_completion> run(const std::vector<kdirect_desc> &descs,
+					    uint32_t flags = 0);
+
 private:
 	World *world = nullptr;
 	Node *node = nullptr;
-	kd_mapping *mapping = nullptr;
+	kd_map_file *file = nullptr;
 };
+
+/* Memory of a program that the core may reach by its address, page-aligned. */
+class Memory
+{
+public:
+	Memory(World &w, std::size_t size);
+	~Memory();
+	Memory(const Memory &) = delete;
+	Memory &operator=(const Memory &) = delete;
+	char *data() const { return base; }
+	uint64_t at(std::size_t offset = 0) const
+	{
+		return reinterpret_cast<uint64_t>(base) + offset;
+	}
+	std::size_t size() const { return length; }
+	std::string_view text(std::size_t from, std::size_t len) const
+	{
+		return {base + from, len};
+	}
+	void put(std::size_t at, std::string_view text) { text.copy(base + at, text.size()); }
+
+private:
+	World &world;
+	std::vector<char> own;
+	char *base;
+	std::size_t length;
+};
+
+kdirect_desc read_desc(uint64_t addr, uint32_t length, uint64_t remote, uint64_t user_data = 0);
+kdirect_desc write_desc(uint64_t addr, uint32_t length, uint64_t remote, uint64_t user_data = 0);
+/* the same with a fixed buffer */
+kdirect_desc fixed_desc(bool write, uint16_t buffer, uint64_t offset, uint32_t length,
+			uint64_t remote, uint64_t user_data = 0);
+kdirect_desc swap_desc(uint64_t remote, uint64_t compare, uint64_t swap, uint64_t user_data = 0);
+kdirect_desc add_desc(uint64_t remote, uint64_t operand, uint64_t user_data = 0);
 
 MapFile open_map(World &w, const std::string &name, bool write = true, int *err = nullptr,
 		 Node *on = nullptr);

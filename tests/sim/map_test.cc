@@ -1,45 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Exports and mappings: what is written is what is read, in order and at every length,
 // and nothing can be touched any more once either end has let go.
-#include "map.h"
-#include "pair.h"
+#include "mapped.h"
 
 using namespace sim;
 
 namespace
 {
-
-constexpr uint64_t mib = 1 << 20;
-
-/* A pair with an export "mem" at its target and a mapping "m" of it. */
-struct Mapped : Pair {
-	explicit Mapped(const PairOptions &o, uint64_t bytes = 5 * mib + 123,
-			bool read_only = false)
-		: Pair(o), size(bytes)
-	{
-		EXPECT_TRUE(up());
-		EXPECT_EQ(add_export(w, "mem", "store", size, read_only), 0);
-		EXPECT_EQ(add_map(w, "m", "c0", "mem"), 0);
-		EXPECT_TRUE(run_until_mapped(w, "m"));
-		file = open_map(w, "m", !read_only);
-		EXPECT_TRUE(static_cast<bool>(file));
-		memory = memory_of(w);
-	}
-	explicit Mapped(uint64_t seed) : Mapped(PairOptions{.world = {.seed = seed}}) {}
-	std::string_view bytes() const
-	{
-		return {reinterpret_cast<char *>(memory->memory.data()), memory->memory.size()};
-	}
-
-	uint64_t size;
-	MapFile file;
-	Region *memory;
-};
-
-PairOptions polled()
-{
-	return {.channel = [](kd_channel_params &c) { c.poll_queues = 1; }};
-}
 
 TEST(Map, WhatIsWrittenIsRead)
 {

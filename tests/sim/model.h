@@ -88,6 +88,7 @@ struct DeviceOptions {
 	uint32_t max_read_sge = 32;
 	uint32_t max_mr_pages = 512;
 	uint32_t max_rd_atom = 128;
+	bool atomics = true;
 	bool raw = false; /* no core behind it: for raw peers */
 };
 
@@ -225,6 +226,24 @@ struct Pages {
 	uint8_t *data() { return user ? user : own.data(); }
 };
 
+/* A fixed buffer. */
+struct Fixed {
+	struct Arrived {
+		uint64_t offset;
+		Bytes bytes;
+	};
+	uint64_t id = 0;
+	Node *node = nullptr;
+	uint8_t *user = nullptr;
+	uint64_t len = 0;
+	uint64_t charged = 0;
+	uint64_t range = 0; /* bytes that are contiguous for the device */
+	Pd *pd = nullptr;   /* mapped for its device */
+	bool was_mapped = false;
+	unsigned int in_use = 0;      /* posted, not yet reaped */
+	std::vector<Arrived> arrived; /* what the device wrote and the CPU has not synced */
+};
+
 /* Memory of an export. */
 struct Region {
 	uint64_t id = 0;
@@ -251,7 +270,7 @@ struct Mr {
 	uint8_t *data() const { return region ? region->memory.data() + offset : pages->data(); }
 };
 
-enum class WrKind : uint8_t { Send, Reg, Invalidate, Read, Write };
+enum class WrKind : uint8_t { Send, Reg, Invalidate, Read, Write, CmpSwap, FetchAdd };
 
 struct SendWr {
 	WrKind kind = WrKind::Send;
@@ -269,6 +288,8 @@ struct SendWr {
 	uint64_t remote_addr = 0; /* READ, WRITE */
 	uint32_t len = 0;         /* READ, WRITE */
 	Pages *pages = nullptr;   /* READ, WRITE: with a context of their own; else dma */
+	Fixed *fixed = nullptr;   /* or a fixed buffer, from offset */
+	uint64_t offset = 0, operand = 0, compare = 0;
 	Mr *mr = nullptr;
 	uint64_t stalled_since = 0;
 };
@@ -286,6 +307,7 @@ struct Outstanding {
 	kd_cqe *cqe;
 	uint64_t dma;
 	bool context; /* of max_reads, and not of max_send */
+	Fixed *fixed = nullptr;
 };
 
 struct Qp {

@@ -73,7 +73,7 @@ int kd_key_create(struct kd_pd *pd, struct kd_region *region, uint64_t offset, u
 	Mr *mr = w.mrs.add();
 	mr->pd = self;
 	mr->rkey = static_cast<uint32_t>(mr->id << 8 | w.sched.rng.below(256));
-	mr->addr = (mr->id << 32) | w.sched.rng.below(page_size);
+	mr->addr = (mr->id << 32) | (w.sched.rng.below(page_size) & ~uint64_t{7});
 	mr->len = len;
 	mr->region = memory;
 	mr->offset = offset;

@@ -125,6 +125,8 @@ void retire(World &w, Qp *qp, std::deque<Outstanding> &list, uint64_t last)
 			w.posted.erase(wr.cqe);
 		if (auto dma = w.dmas.find(wr.dma); dma != w.dmas.end())
 			dma->second.in_use--;
+		if (wr.fixed)
+			wr.fixed->in_use--;
 		for (auto &[key, read] : w.reads)
 			if (wr.context && read.qp == qp && read.wr == wr.wr)
 				read.done = true;
@@ -225,7 +227,7 @@ uint64_t qp_post_send(World &w, Qp *qp, SendWr wr)
 	wr.id = qp->next_wr++;
 	uint64_t id = wr.id;
 
-	qp->out_send.push_back({wr.id, wr.cqe, wr.dma, wr.pages != nullptr});
+	qp->out_send.push_back({wr.id, wr.cqe, wr.dma, wr.pages != nullptr, wr.fixed});
 	qp->sq.push_back(std::move(wr));
 	if (qp->state == Qp::State::Error)
 		flush(w, qp);
@@ -260,7 +262,7 @@ void qp_wr_done(World &w, Qp *qp, uint64_t id, uint32_t status)
 			if (wr->done)
 				continue;
 			wr->done = true;
-			bool one_sided = wr->kind == WrKind::Read || wr->kind == WrKind::Write;
+			bool one_sided = wr->kind >= WrKind::Read;
 
 			wr->status = one_sided ? WC_WR_FLUSH_ERR : WC_SUCCESS;
 		}

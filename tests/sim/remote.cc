@@ -48,14 +48,24 @@ Mr *find_mr(World &w, Qp *peer, uint32_t rkey)
 	return nullptr;
 }
 
+bool is_atomic(const SendWr &wr)
+{
+	return wr.kind == WrKind::CmpSwap || wr.kind == WrKind::FetchAdd;
+}
+
+bool fits_atomics(const Qp *peer, const SendWr &wr)
+{
+	return !is_atomic(wr) || (wr.remote_addr % 8 == 0 && peer->dev->attr.atomics);
+}
+
 Mr *accessible(World &w, Qp *peer, const SendWr &wr)
 {
 	Mr *mr = find_mr(w, peer, wr.rkey);
 	uint64_t addr = wr.remote_addr;
 	uint32_t len = wr.len;
 
-	if (!mr || (wr.kind == WrKind::Write && !mr->writable) || addr < mr->addr ||
-	    addr - mr->addr > mr->len || len > mr->len - (addr - mr->addr))
+	if (!mr || (wr.kind != WrKind::Read && !mr->writable) || !fits_atomics(peer, wr) ||
+	    addr < mr->addr || addr - mr->addr > mr->len || len > mr->len - (addr - mr->addr))
 		return nullptr;
 	return mr;
 }
@@ -66,8 +76,24 @@ void transfer(World &w, SendWr &wr, Mr *mr)
 	uint8_t *remote = mr->data() + (wr.remote_addr - mr->addr);
 	auto dma = w.dmas.find(wr.dma);
 
-	if (wr.kind == WrKind::Write)
-		std::memcpy(remote, wr.pages ? wr.pages->data() : dma->second.mem, wr.len);
+	if (is_atomic(wr)) {
+		uint64_t old;
+
+		std::memcpy(&old, remote, sizeof(old));
+		dma->second.arrived.assign(reinterpret_cast<char *>(&old), sizeof(old));
+		uint64_t now = wr.kind == WrKind::FetchAdd ? old + wr.operand
+			       : old == wr.compare         ? wr.operand
+							   : old;
+		std::memcpy(remote, &now, sizeof(now));
+	} else if (wr.kind == WrKind::Write)
+		std::memcpy(remote,
+			    wr.pages   ? wr.pages->data()
+			    : wr.fixed ? wr.fixed->user + wr.offset
+				       : dma->second.mem,
+			    wr.len);
+	else if (wr.fixed)
+		wr.fixed->arrived.push_back(
+			{wr.offset, Bytes(reinterpret_cast<char *>(remote), wr.len)});
 	else if (wr.pages)
 		std::memcpy(wr.pages->data(), remote, wr.len);
 	else if (dma != w.dmas.end())
@@ -76,7 +102,7 @@ void transfer(World &w, SendWr &wr, Mr *mr)
 
 const char *verb(const SendWr &wr)
 {
-	return wr.kind == WrKind::Write ? "WRITE" : "READ";
+	return is_atomic(wr) ? "atomic operation" : wr.kind == WrKind::Write ? "WRITE" : "READ";
 }
 
 void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
@@ -110,11 +136,12 @@ void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
 
 Outcome execute_one_sided(World &w, Qp *qp, SendWr &wr)
 {
-	bool read = wr.kind == WrKind::Read;
+	bool read = wr.kind != WrKind::Write;
 	unsigned int in_flight = 0;
 
 	for (const SendWr &other : qp->sq)
-		in_flight += other.kind == WrKind::Read && other.executed && !other.done;
+		in_flight += other.kind >= WrKind::Read && other.kind != WrKind::Write &&
+			     other.executed && !other.done;
 	if (read && !qp->reads_out)
 		return failed(w, qp, wr, WC_LOC_QP_OP_ERR);
 	Qp *peer = reach(w, qp);
@@ -235,7 +262,9 @@ Outcome execute(World &w, Qp *qp, SendWr &wr)
 	switch (wr.kind) {
 	case WrKind::Send: return execute_send(w, qp, wr);
 	case WrKind::Read:
-	case WrKind::Write: return execute_one_sided(w, qp, wr);
+	case WrKind::Write:
+	case WrKind::CmpSwap:
+	case WrKind::FetchAdd: return execute_one_sided(w, qp, wr);
 	case WrKind::Reg:
 		wr.executed = true;
 		wr.mr->state = Mr::State::Valid;

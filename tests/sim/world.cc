@@ -22,14 +22,15 @@ World *the_world;
 const char *op_name(Op op)
 {
 	static constexpr const char *names[] = {
-		"Alloc",          "CmCreate",     "CmListen",    "ResolveAddr", "ResolveRoute",
-		"Connect",        "Accept",       "Reject",      "PdCreate",    "CqCreate",
-		"QpCreate",       "DmaCreate",    "PostRecv",    "PostSend",    "PostOffer",
-		"PostInvalidate", "PostRead",     "PagesPin",    "PagesAlloc",  "MrCreate",
-		"MrMap",          "NodeCreate",   "RegionAlloc", "KeyCreate",   "PostKeys",
-		"PostIo",         "PagesPinIo",   "RwPrepare",   "RwPost",      "PartialPost",
-		"WrError",        "RequestLost",  "ReplyLost",   "ConfirmLost", "RejectLost",
-		"DisconnectLost", "ConnectError", "EventTwice",  "EventStale",
+		"Alloc",          "CmCreate",    "CmListen",    "ResolveAddr", "ResolveRoute",
+		"Connect",        "Accept",      "Reject",      "PdCreate",    "CqCreate",
+		"QpCreate",       "DmaCreate",   "PostRecv",    "PostSend",    "PostOffer",
+		"PostInvalidate", "PostRead",    "PagesPin",    "PagesAlloc",  "MrCreate",
+		"MrMap",          "NodeCreate",  "RegionAlloc", "KeyCreate",   "PostKeys",
+		"PostIo",         "PagesPinIo",  "RwPrepare",   "RwPost",      "FixedPin",
+		"FixedMap",       "ChainCreate", "PostChain",   "PartialPost", "WrError",
+		"RequestLost",    "ReplyLost",   "ConfirmLost", "RejectLost",  "DisconnectLost",
+		"ConnectError",   "EventTwice",  "EventStale",
 	};
 	static_assert(std::size(names) == nr_ops);
 
@@ -131,6 +132,7 @@ Device &World::add_device(const char *addr, const DeviceOptions &options, Node *
 	attr.max_mr_pages = options.max_mr_pages;
 	attr.max_rd_atom = options.max_rd_atom;
 	attr.max_init_rd_atom = options.max_rd_atom;
+	attr.atomics = options.atomics && options.transport != 2 /* KDIRECT_TRANSPORT_IWARP */;
 	if (dev->node) {
 		call([&] { dev->core = dev->node->core->device_add(&dev->attr); }, "device add",
 		     dev->node);
@@ -254,9 +256,10 @@ void World::leak_check()
 				cms.begin(), cms.end(), [](const auto &cm) { return !cm->raw; }))},
 	      std::pair{pds.name(), pds.size()}, std::pair{cqs.name(), cqs.size()},
 	      std::pair{qps.name(), qps.size()}, std::pair{mrs.name(), mrs.size()},
-	      std::pair{regions.name(), regions.size()}, std::pair{pages.name(), pages.size()},
-	      std::pair{devnodes.name(), devnodes.size()}, std::pair{"DMA mapping", dmas.size()},
-	      std::pair{"RDMA READ", reads.size()}, std::pair{"posted cqe", posted.size()}})
+	      std::pair{regions.name(), regions.size()}, std::pair{fixed.name(), fixed.size()},
+	      std::pair{pages.name(), pages.size()}, std::pair{devnodes.name(), devnodes.size()},
+	      std::pair{"DMA mapping", dmas.size()}, std::pair{"RDMA READ", reads.size()},
+	      std::pair{"posted cqe", posted.size()}})
 		if (count)
 			fail("leak: %zu of kind %s", count, kind);
 	for (const auto &net : nets)

@@ -67,6 +67,10 @@ enum class Op : unsigned int {
 	PagesPinIo,
 	RwPrepare,
 	RwPost,
+	FixedPin,
+	FixedMap,
+	ChainCreate,
+	PostChain,
 	PartialPost, /* the provider takes the first WR of a chain only */
 	WrError,     /* a WR fails on the device */
 	/* what the network does to the connection manager */
@@ -222,6 +226,8 @@ public:
 	Registry<Pages> pages{"page list"};
 	Registry<DevNode> devnodes{"device node"};
 	Registry<Region> regions{"region"};
+	Registry<Fixed> fixed{"fixed buffer"};
+	std::map<uint64_t, std::size_t> user; /* memory of programs, by address */
 	std::unordered_map<uint64_t, Dma> dmas;
 	uint64_t next_dma = 1;
 	std::map<const kd_cqe *, uint64_t> posted;    /* by whom */

@@ -144,7 +144,9 @@ TEST(WireMap, WhatAnOperationDoesNotUseIsZero)
 		{"read-only", offsetof(MapHeader, read_only), {MapOp::Map, MapOp::Mapped}},
 		{"first", offsetof(MapHeader, first), {MapOp::Keys}},
 		{"instance", offsetof(MapHeader, instance), {MapOp::Mapped}},
+		{"atomics", offsetof(MapHeader, atomics), {MapOp::Mapped}},
 		{"reserved", offsetof(MapHeader, reserved), {}},
+		{"reserved, its end", offsetof(MapHeader, reserved) + 2, {}},
 	};
 
 	for (const Case &c : cases)
@@ -163,6 +165,9 @@ TEST(WireMap, WhatAnOperationDoesNotUseIsZero)
 	EXPECT_FALSE(changed(MapOp::Unmap, [](MapInfo &i) { i.error = 2; }));
 	std::vector<uint8_t> twice = encoded(sample(MapOp::Map));
 	twice[offsetof(MapHeader, read_only)] = 2;
+	EXPECT_FALSE(decodes(twice));
+	twice = encoded(sample(MapOp::Mapped));
+	twice[offsetof(MapHeader, atomics)] = 2;
 	EXPECT_FALSE(decodes(twice));
 }
 

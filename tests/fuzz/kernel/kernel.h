@@ -126,6 +126,7 @@ struct ib_cqe {
 	void *done;
 };
 struct ib_send_wr;
+struct ib_sge;
 struct ib_client {
 	int unused;
 };

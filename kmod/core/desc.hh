@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An open file of a mapping, and its descriptors: Documentation/descriptors.md. It lives
+// until it is released and the last of its requests has ended.
+#pragma once
+
+#include "fixed.hh"
+#include "list.hh"
+#include "os.hh"
+
+#include "../../uapi/kdirect.h"
+
+namespace kd
+{
+
+static_assert(sizeof(kdirect_desc) == 64 && sizeof(kdirect_completion) == 32);
+static_assert(sizeof(kdirect_submit) == 64 && sizeof(kdirect_buffer) == 32);
+
+// A descriptor that was taken, until its completion is reaped.
+struct Request {
+	// One of its parts has ended.
+	void part_done(int error, uint16_t wc_status, uint64_t before);
+
+	Link<Request> link; // free or done
+	MapFile *file;
+	FixedBuffer *buffer; // in use
+	uint64_t user_data, old;
+	uint32_t index, length;
+	uint32_t left; // parts under way, and one for who submits; MapFile::lock
+	int err;       // the first; MapFile::lock, as is status
+	uint16_t status;
+	uint8_t opcode;
+};
+
+} // namespace kd
+
+struct kd_map_file {
+	static kd::Status create(kd::Sleepable s, kd::Mapping &mapping, kd_map_file **out);
+	void release(kd::Sleepable s);
+	void put_later(); // from where it cannot be freed
+
+	// --- submit_lock ----------------------------------------------------------------
+	kd::Status prepare(kd::Sleepable s); // on first use
+	kd::Status submit(kd::Sleepable s, kdirect_submit &batch);
+	void replace_buffer(kd::Sleepable s, uint32_t index, kd::FixedBuffer *buffer);
+
+	// A request for a descriptor, or nullptr: none is free.
+	kd::Request *begin(const kdirect_desc &desc, uint32_t index);
+	kd::Status reap(kd::Sleepable s, kdirect_submit &batch);
+
+	kd::Refs refs; // of who opened it, and of each request that has not ended
+	kd::Mapping *mapping = nullptr;
+	bool can_read = false, can_write = false;
+	kd::Links<kd_map_file> link; // the mapping's
+	kd_work end_work;
+
+	kd::Mutex<KD_LOCK_SUBMIT> submit_lock;
+	kd::FixedBuffer **buffers = nullptr; // submit_lock, as these
+	kd_io *ios = nullptr;
+	kd_chain *chain = nullptr;
+
+	kd::SpinLock<KD_LOCK_FILE> lock;
+	kd::Request *requests = nullptr;
+	kd::Fifo<kd::Request, &kd::Request::link> free, done; // lock
+	std::atomic<uint32_t> nr_done{0}, under_way{0};       // written under lock
+	uint32_t waiters = 0, wake_at = UINT32_MAX;           // lock: when it is worth it
+	kd::WaitQueue waitq;                                  // completions
+
+private:
+	friend struct kd::Request;
+	kd::Status await(kd::Sleepable s, const kdirect_submit &batch);
+	kd::Status reap_some(kd::Sleepable s, kdirect_submit &batch, uint32_t most);
+	void end(kd::Sleepable s);
+};
+
+namespace kd
+{
+
+using MapFiles = Bag<MapFile, &kd_map_file::link>;
+
+} // namespace kd

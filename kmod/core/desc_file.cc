@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An open file of a mapping: its requests, and how their completions are reaped.
+#include "channel.hh"
+
+using namespace kd;
+
+// --- life ------------------------------------------------------------------------------
+
+Status kd_map_file::create(Sleepable s, Mapping &mapping, kd_map_file **out)
+{
+	auto *file = kd::create<kd_map_file>(s);
+	if (!file)
+		return KD_ENOMEM;
+	kd_work_init(&file->end_work, [](kd_work *work) {
+		KD_CONTAINER(work, kd_map_file, end_work)->end(ShimEntry::may_sleep());
+	});
+	mapping.get();
+	file->mapping = &mapping;
+	SpinGuard guard(mapping.channel->ctrl_lock);
+	mapping.files.add(file);
+	*out = file;
+	return {};
+}
+
+// What a descriptor needs, once there is one.
+Status kd_map_file::prepare(Sleepable s)
+{
+	if (requests)
+		return {};
+	if (!buffers)
+		buffers = create_array<FixedBuffer *>(s, KDIRECT_BUFFERS);
+	if (!ios)
+		ios = create_array<kd_io>(s, KD_CHAIN_MAX);
+	if (!chain)
+		if (Status st = kd_chain_create(&chain); !st.ok())
+			return st;
+	if (!buffers || !ios)
+		return KD_ENOMEM;
+	auto *made = create_array<Request>(s, KDIRECT_DESC_ENTRIES);
+	if (!made)
+		return KD_ENOMEM;
+	SpinGuard guard(lock);
+	for (uint32_t i = 0; i < KDIRECT_DESC_ENTRIES; i++) {
+		made[i].file = this;
+		free.push_back(&made[i]);
+	}
+	requests = made;
+	return {};
+}
+
+void kd_map_file::release(Sleepable s)
+{
+	mapping->opens.fetch_sub(1);
+	{
+		SpinGuard guard(mapping->channel->ctrl_lock);
+		mapping->files.remove(this);
+	}
+	for (uint32_t i = 0; buffers && i < KDIRECT_BUFFERS; i++)
+		replace_buffer(s, i, nullptr);
+	if (refs.put())
+		end(s);
+}
+
+void kd_map_file::put_later()
+{
+	if (refs.put())
+		kd_work_queue(&end_work);
+}
+
+void kd_map_file::end(Sleepable s)
+{
+	kd_free(buffers);
+	kd_free(ios);
+	kd_chain_free(chain);
+	kd_free(requests);
+	mapping->put(s);
+	destroy(s, this);
+}
+
+void kd_map_file::replace_buffer(Sleepable s, uint32_t index, FixedBuffer *buffer)
+{
+	if (FixedBuffer *old = std::exchange(buffers[index], buffer))
+		old->put(s);
+}
+
+// --- requests --------------------------------------------------------------------------
+
+Request *kd_map_file::begin(const kdirect_desc &desc, uint32_t index)
+{
+	SpinGuard guard(lock);
+	Request *request = free.pop();
+	if (!request)
+		return nullptr;
+	refs.get();
+	under_way.fetch_add(1, std::memory_order_relaxed);
+	request->buffer = nullptr;
+	request->user_data = desc.user_data;
+	request->old = 0;
+	request->index = index;
+	request->length = desc.length;
+	request->left = 1;
+	request->err = 0;
+	request->status = 0;
+	request->opcode = desc.opcode;
+	return request;
+}
+
+void Request::part_done(int error, uint16_t wc_status, uint64_t before)
+{
+	MapFile &owner = *file;
+	FixedBuffer *used;
+	bool wake;
+	{
+		SpinGuard guard(owner.lock);
+		if (error && !err) {
+			err = error;
+			status = wc_status;
+		}
+		old |= before;
+		if (--left)
+			return;
+		used = std::exchange(buffer, nullptr);
+		owner.done.push_back(this);
+		uint32_t ready = owner.nr_done.fetch_add(1) + 1;
+		uint32_t others = owner.under_way.fetch_sub(1) - 1;
+		wake = owner.waiters &&
+		       (ready >= owner.wake_at || (!others && owner.mapping->refusal()));
+	}
+	if (used)
+		used->put_later();
+	if (wake)
+		owner.waitq.wake(0);
+	owner.put_later();
+}
+
+// --- reaping ---------------------------------------------------------------------------
+
+// Until there are as many as asked for, or none can come any more.
+Status kd_map_file::await(Sleepable s, const kdirect_submit &batch)
+{
+	bool polls = batch.flags & KDIRECT_SUBMIT_POLL;
+	uint32_t wanted = batch.min_completions;
+	auto enough = [&] { return nr_done.load() >= wanted; };
+	auto over = [&] { return under_way.load() == 0 && mapping->refusal(); };
+	if (enough())
+		return {};
+	{
+		SpinGuard guard(lock);
+		waiters++;
+		if (wanted < wake_at)
+			wake_at = wanted;
+	}
+	uint64_t timeout = batch.timeout_ns ? batch.timeout_ns : KD_FOREVER;
+	Status st = mapping->channel->wait(s, waitq, polls, KD_WAIT_INTERRUPTIBLE, timeout,
+					   [&] { return enough() || over(); });
+	{
+		SpinGuard guard(lock);
+		// What the others wait for is not known here.
+		wake_at = --waiters ? 1 : UINT32_MAX;
+	}
+	return st.ok() && !enough() ? Status(mapping->refusal()) : st;
+}
+
+// Of what is there, not more than `most`.
+Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
+{
+	constexpr uint32_t at_once = 8;
+	Request *reaped[at_once];
+	kdirect_completion out[at_once] = {};
+	uint32_t n = 0;
+	{
+		SpinGuard guard(lock);
+		while (n < most && n < at_once && (reaped[n] = done.pop()))
+			n++;
+		nr_done.fetch_sub(n);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const Request &request = *reaped[i];
+		out[i].user_data = request.user_data;
+		out[i].old = request.err ? 0 : request.old;
+		out[i].result = request.err ? -request.err : int32_t(request.length);
+		out[i].index = request.index;
+		out[i].status = request.status;
+		out[i].opcode = request.opcode;
+	}
+	uint64_t to = batch.completions + uint64_t(batch.completed) * sizeof(out[0]);
+	bool written = n && kd_user_write(to, out, n * sizeof(out[0]));
+	SpinGuard guard(lock);
+	if (written) {
+		batch.completed += n;
+		while (n)
+			free.push_front(reaped[--n]);
+		return {};
+	}
+	nr_done.fetch_add(n);
+	bool any = n;
+	while (n)
+		done.push_front(reaped[--n]);
+	return any ? KD_EFAULT : 0;
+}
+
+Status kd_map_file::reap(Sleepable s, kdirect_submit &batch)
+{
+	Status st;
+	if (batch.min_completions)
+		st = await(s, batch);
+	else if (batch.flags & KDIRECT_SUBMIT_POLL)
+		mapping->channel->poll_once(true);
+	for (uint32_t before = UINT32_MAX; before != batch.completed;) {
+		before = batch.completed;
+		if (Status some = reap_some(s, batch, batch.nr_completions - before); !some.ok())
+			return some;
+	}
+	return st;
+}
+
+// --- the shim's calls --------------------------------------------------------------------
+
+int kd_map_open(struct kd_mapping *mapping, bool read, bool write, struct kd_map_file **out)
+{
+	if (int err = mapping->refusal())
+		return err;
+	if (write && mapping->read_only)
+		return KD_EACCES;
+	kd_map_file *file;
+	if (Status st = kd_map_file::create(ShimEntry::may_sleep(), *mapping, &file); !st.ok())
+		return st.err();
+	mapping->opens.fetch_add(1);
+	file->can_read = read;
+	file->can_write = write;
+	*out = file;
+	return 0;
+}
+
+void kd_map_release(struct kd_map_file *file)
+{
+	file->release(ShimEntry::may_sleep());
+}
+
+uint64_t kd_map_size(const struct kd_map_file *file)
+{
+	return file->mapping->size;
+}
+
+void kd_map_describe(struct kd_map_file *file, struct kdirect_map_info *out)
+{
+	const Mapping &mapping = *file->mapping;
+	*out = {};
+	kd_format(out->name, sizeof(out->name), "%s", mapping.name);
+	out->size = mapping.size;
+	if (mapping.read_only)
+		out->flags |= KDIRECT_MAP_READ_ONLY;
+	if (mapping.atomics)
+		out->flags |= KDIRECT_MAP_ATOMICS;
+	out->eager_limit = mapping.channel->copy_limit();
+	out->poll_queues = mapping.channel->nr_poll_queues;
+}
+
+int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *batch)
+{
+	Sleepable s = ShimEntry::may_sleep();
+	if ((batch->flags & ~KDIRECT_SUBMIT_FLAGS) || batch->reserved[0] || batch->reserved[1] ||
+	    batch->min_completions > batch->nr_completions ||
+	    batch->min_completions > KDIRECT_DESC_ENTRIES)
+		return KD_EINVAL;
+	if ((batch->flags & KDIRECT_SUBMIT_POLL) && !file->mapping->channel->has_poll_queues())
+		return KD_EOPNOTSUPP;
+	batch->submitted = batch->completed = 0;
+	Status st = batch->nr_descs ? file->submit(s, *batch) : Status();
+	bool all = st.ok() || st.err() == KD_EAGAIN;
+	if (!all && !batch->submitted)
+		return st.err();
+	if (!all)
+		batch->min_completions = 0;
+	Status reaped = file->reap(s, *batch);
+	if (batch->submitted || batch->completed)
+		return 0;
+	return st.ok() ? reaped.err() : st.err();
+}
+
+int kd_map_buffer_set(struct kd_map_file *file, const struct kdirect_buffer *b) KD_NO_ANALYSIS
+{
+	Sleepable s = ShimEntry::may_sleep();
+	if (b->reserved[0] || b->reserved[1] || b->reserved[2] || b->index >= KDIRECT_BUFFERS ||
+	    !b->length || b->length > KDIRECT_BUFFER_MAX || b->addr + b->length < b->addr)
+		return KD_EINVAL;
+	if (int err = file->mapping->refusal())
+		return err;
+	FixedBuffer *buffer;
+	Status st = FixedBuffer::create(s, *file->mapping->channel, b->addr, b->length, &buffer);
+	if (!st.ok())
+		return st.err();
+	st = file->submit_lock.lock_interruptible(s);
+	if (!st.ok()) {
+		buffer->put(s);
+		return st.err();
+	}
+	st = file->prepare(s);
+	if (st.ok())
+		file->replace_buffer(s, b->index, buffer);
+	file->submit_lock.unlock();
+	if (!st.ok())
+		buffer->put(s);
+	return st.err();
+}
+
+int kd_map_buffer_del(struct kd_map_file *file, uint32_t index) KD_NO_ANALYSIS
+{
+	Sleepable s = ShimEntry::may_sleep();
+	if (index >= KDIRECT_BUFFERS)
+		return KD_EINVAL;
+	Status st = file->submit_lock.lock_interruptible(s);
+	if (!st.ok())
+		return st.err();
+	FixedBuffer *old = file->buffers ? std::exchange(file->buffers[index], nullptr) : nullptr;
+	file->submit_lock.unlock();
+	if (!old)
+		return KD_ENOENT;
+	old->put(s);
+	return 0;
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Submitting descriptors: each becomes a request, each of its parts takes a slot, and what
+// has its slot is posted with one doorbell. Nobody holds such slots while he waits, for
+// other slots or for his own memory: before that everything is posted.
+#include "channel.hh"
+
+using namespace kd;
+
+namespace
+{
+
+// One batch, on one queue; submit_lock.
+class Submission
+{
+public:
+	Submission(MapFile &f, bool poll)
+		: file(f), mapping(*f.mapping), channel(*mapping.channel), polls(poll),
+		  queue(channel.io_queue(poll))
+	{
+	}
+	Status run(Sleepable s, kdirect_submit &batch);
+
+private:
+	bool read_user(void *to, uint64_t from, uint32_t len);
+	Status check(const kdirect_desc &d) const;
+	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
+	Status transfer(Sleepable s, Request &request, const kdirect_desc &d);
+	Status fixed_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
+			  uint32_t &len);
+	Status copied_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
+			   uint32_t len);
+	Status pinned_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
+			   uint32_t &len);
+	Status atomic(Sleepable s, Request &request, const kdirect_desc &d);
+	IoSlot *claim(Sleepable s, bool large, Status &st);
+	kd_io &add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind);
+	void flush();
+	int post();
+	void give_back(IoSlot *slot, int err);
+
+	MapFile &file;
+	Mapping &mapping;
+	Channel &channel;
+	const bool polls;
+	Queue &queue;
+	IoSlot *slots[KD_CHAIN_MAX]; // with MapFile::ios: to be posted
+	uint32_t nr = 0, sges = 0;
+};
+
+// --- posting ---------------------------------------------------------------------------
+
+// 0, or why none of them is posted.
+int Submission::post()
+{
+	SpinGuard guard(queue.tx_lock);
+	int err = mapping.refusal();
+	if (queue.sealed || err)
+		return err ? err : KD_EPIPE;
+	for (uint32_t i = 0; i < nr; i++)
+		slots[i]->phase = IoSlot::Phase::Posted;
+	if (slots[0]->large)
+		err = kd_rw_post(queue.qp, &slots[0]->rw, &slots[0]->cqe);
+	else
+		err = kd_post_chain(queue.qp, file.chain, file.ios, nr);
+	if (err) {
+		for (uint32_t i = 0; i < nr; i++)
+			slots[i]->phase = IoSlot::Phase::Claimed;
+		return KD_EIO;
+	}
+	if (queue.io_posted == 0)
+		queue.io_since_ns = kd_now_ns();
+	queue.io_posted += nr;
+	queue.descs.add(nr);
+	queue.desc_posts.add();
+	for (uint32_t i = 0; i < nr; i++) {
+		const IoSlot &slot = *slots[i];
+		if (slot.atomic) {
+			queue.map_atomics.add();
+			continue;
+		}
+		(slot.write ? queue.map_writes : queue.map_reads).add();
+		(slot.write ? queue.map_write_bytes : queue.map_read_bytes).add(slot.length);
+		if (slot.large)
+			queue.map_pinned_bytes.add(slot.length);
+		queue.claimed_io -= slot.large;
+	}
+	return 0;
+}
+
+void Submission::give_back(IoSlot *slot, int err)
+{
+	Request *request = std::exchange(slot->request, nullptr);
+	slot->atomic = false;
+	slot->fixed = nullptr;
+	if (slot->large) {
+		kd_rw_release(queue.qp, &slot->rw, slot->pages, slot->write);
+		kd_pages_free(std::exchange(slot->pages, nullptr));
+	}
+	queue.unclaim_io(slot);
+	request->part_done(err, 0, 0);
+}
+
+void Submission::flush()
+{
+	if (!nr)
+		return;
+	if (int err = post())
+		for (uint32_t i = 0; i < nr; i++)
+			give_back(slots[i], err);
+	else if (queue.kind == Queue::queue_poll && !polls)
+		queue.arm();
+	nr = sges = 0;
+}
+
+// --- slots -----------------------------------------------------------------------------
+
+IoSlot *Submission::claim(Sleepable s, bool large, Status &st)
+{
+	IoSlot *slot = queue.claim_io(large);
+	if (slot)
+		return slot;
+	flush();
+	return queue.await_io(s, mapping, large, polls, st);
+}
+
+// There is room for it.
+kd_io &Submission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind)
+{
+	const wire::RemoteKey key = mapping.at(pos);
+	slot->mapping = &mapping;
+	slot->call = nullptr;
+	slot->iocb = nullptr;
+	slot->request = &request;
+	slot->write = request.opcode == KDIRECT_OP_WRITE;
+	slot->pos = pos;
+	slot->length = len;
+	kd_io &io = file.ios[nr];
+	io = {};
+	io.kind = kind;
+	io.write = slot->write;
+	io.len = len;
+	io.rkey = key.rkey;
+	io.addr = key.addr;
+	io.cqe = &slot->cqe;
+	io.dma = &slot->buf;
+	slots[nr++] = slot;
+	SpinGuard guard(file.lock);
+	request.left++;
+	return io;
+}
+
+// --- parts -----------------------------------------------------------------------------
+
+bool Submission::read_user(void *to, uint64_t from, uint32_t len)
+{
+	if (kd_user_read(to, from, len, false))
+		return true;
+	flush();
+	return kd_user_read(to, from, len, true);
+}
+
+Status Submission::fixed_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
+			      uint32_t &len)
+{
+	uint32_t most = channel.io_sges < KD_CHAIN_SGES ? channel.io_sges : KD_CHAIN_SGES;
+	uint32_t used;
+	uint64_t offset = d.addr + done;
+	len = kd_fixed_fit(request.buffer->memory, offset, len, most, &used);
+	if (nr == KD_CHAIN_MAX || sges + used > KD_CHAIN_SGES)
+		flush();
+	Status st;
+	IoSlot *slot = claim(s, false, st);
+	if (!slot)
+		return st;
+	kd_io &io = add(slot, request, d.remote + done, len, KD_IO_FIXED);
+	io.fixed = slot->fixed = request.buffer->memory;
+	io.offset = slot->offset = offset;
+	sges += used;
+	return {};
+}
+
+// A WRITE of what fits into the slot's buffer.
+Status Submission::copied_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
+			       uint32_t len)
+{
+	if (nr == KD_CHAIN_MAX)
+		flush();
+	Status st;
+	IoSlot *slot = claim(s, false, st);
+	if (!slot)
+		return st;
+	if (!read_user(slot->buf.mem, d.addr + done, len)) {
+		queue.unclaim_io(slot);
+		return KD_EFAULT;
+	}
+	add(slot, request, d.remote + done, len, KD_IO_BUFFER);
+	return {};
+}
+
+Status Submission::pinned_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
+			       uint32_t &len)
+{
+	bool write = d.opcode == KDIRECT_OP_WRITE;
+	uint64_t addr = d.addr + done;
+	len = kd_user_fit(addr, len, limits::read_pages(channel.terms));
+	flush();
+	kd_pages *pages;
+	Status st = kd_pages_pin_user(addr, len, !write, &pages);
+	if (!st.ok())
+		return st;
+	IoSlot *slot = claim(s, true, st);
+	if (!slot) {
+		kd_pages_free(pages);
+		return st;
+	}
+	const wire::RemoteKey key = mapping.at(d.remote + done);
+	st = kd_rw_prepare(queue.qp, &slot->rw, pages, key.addr, key.rkey, write);
+	if (!st.ok()) {
+		kd_pages_free(pages);
+		queue.unclaim_io(slot);
+		return st;
+	}
+	add(slot, request, d.remote + done, len, KD_IO_BUFFER);
+	slot->pages = pages;
+	flush();
+	return {};
+}
+
+Status Submission::atomic(Sleepable s, Request &request, const kdirect_desc &d)
+{
+	if (nr == KD_CHAIN_MAX)
+		flush();
+	Status st;
+	IoSlot *slot = claim(s, false, st);
+	if (!slot)
+		return st;
+	bool swap = d.opcode == KDIRECT_OP_CMP_SWAP;
+	kd_io &io = add(slot, request, d.remote, d.length, swap ? KD_IO_CMP_SWAP : KD_IO_FETCH_ADD);
+	slot->atomic = true;
+	io.operand = d.operand;
+	io.compare = d.compare;
+	return {};
+}
+
+// --- descriptors -----------------------------------------------------------------------
+
+bool is_atomic(const kdirect_desc &d)
+{
+	return d.opcode == KDIRECT_OP_CMP_SWAP || d.opcode == KDIRECT_OP_FETCH_ADD;
+}
+
+// What the program got wrong whatever the mapping is.
+bool well_formed(const kdirect_desc &d)
+{
+	bool fixed = d.flags & KDIRECT_DESC_FIXED;
+	if (d.opcode < KDIRECT_OP_READ || d.opcode > KDIRECT_OP_FETCH_ADD ||
+	    (d.flags & ~KDIRECT_DESC_FLAGS) || (d.buffer && !fixed) || d.reserved[0] ||
+	    d.reserved[1] || d.length > KDIRECT_DESC_LENGTH_MAX)
+		return false;
+	if (!is_atomic(d))
+		return !d.operand && !d.compare;
+	return !d.flags && !d.addr && d.length == 8 && d.remote % 8 == 0 &&
+	       (d.opcode == KDIRECT_OP_CMP_SWAP || !d.compare);
+}
+
+Status Submission::check(const kdirect_desc &d) const
+{
+	if (!well_formed(d))
+		return KD_EINVAL;
+	if (int err = mapping.refusal())
+		return err;
+	bool writes = d.opcode != KDIRECT_OP_READ;
+	if (writes ? !file.can_write || mapping.read_only : !file.can_read)
+		return KD_EACCES;
+	if (d.remote > mapping.size || d.length > mapping.size - d.remote)
+		return KD_ERANGE;
+	// The peer chose where its keys begin.
+	if (is_atomic(d) && (!mapping.atomics || mapping.at(d.remote).addr % 8))
+		return KD_EOPNOTSUPP;
+	if ((d.flags & KDIRECT_DESC_FIXED) &&
+	    (d.buffer >= KDIRECT_BUFFERS || !file.buffers[d.buffer]))
+		return KD_ENOENT;
+	return {};
+}
+
+Status Submission::transfer(Sleepable s, Request &request, const kdirect_desc &d)
+{
+	if (d.flags & KDIRECT_DESC_FIXED) {
+		request.buffer = file.buffers[d.buffer];
+		request.buffer->get();
+		uint64_t length = request.buffer->length;
+		if (d.addr > length || d.length > length - d.addr)
+			return KD_EFAULT;
+	} else if (d.addr + d.length < d.addr) {
+		return KD_EFAULT;
+	}
+	bool copies = d.opcode == KDIRECT_OP_WRITE && d.length <= channel.copy_limit();
+	Status st;
+	for (uint32_t done = 0, len; done < d.length && st.ok(); done += len) {
+		uint32_t rest = mapping.rest_of_key(d.remote + done);
+		len = d.length - done < rest ? d.length - done : rest;
+		if (request.buffer)
+			st = fixed_part(s, request, d, done, len);
+		else if (copies)
+			st = copied_part(s, request, d, done, len);
+		else
+			st = pinned_part(s, request, d, done, len);
+	}
+	return st;
+}
+
+Status Submission::begin(Sleepable s, Request &request, const kdirect_desc &d)
+{
+	if (Status st = check(d); !st.ok())
+		return st;
+	return is_atomic(d) ? atomic(s, request, d) : transfer(s, request, d);
+}
+
+Status Submission::run(Sleepable s, kdirect_submit &batch)
+{
+	constexpr uint32_t at_once = 8;
+	kdirect_desc descs[at_once];
+	Status st;
+	while (batch.submitted < batch.nr_descs && st.ok()) {
+		uint32_t first = batch.submitted, n = batch.nr_descs - first;
+		if (n > at_once)
+			n = at_once;
+		uint64_t from = batch.descs + uint64_t(first) * sizeof(descs[0]);
+		while (n && !read_user(descs, from, n * sizeof(descs[0])))
+			n /= 2; // as far as they can be read
+		if (!n)
+			st = KD_EFAULT;
+		for (uint32_t i = 0; i < n; i++) {
+			Request *request = file.begin(descs[i], first + i);
+			if (!request) {
+				st = KD_EAGAIN;
+				break;
+			}
+			batch.submitted++;
+			request->part_done(begin(s, *request, descs[i]).err(), 0, 0);
+			if (kd_killed()) {
+				st = KD_EINTR;
+				break;
+			}
+		}
+	}
+	flush();
+	return st;
+}
+
+} // namespace
+
+Status kd_map_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
+{
+	Status st = submit_lock.lock_interruptible(s);
+	if (!st.ok())
+		return st;
+	st = prepare(s);
+	if (st.ok())
+		st = Submission(*this, batch.flags & KDIRECT_SUBMIT_POLL).run(s, batch);
+	submit_lock.unlock();
+	return st;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A fixed buffer: memory of a program, pinned and mapped for the device of a channel. It
+// has a reference from the table of its open file, and one from each request that uses it.
+#pragma once
+
+#include "list.hh"
+#include "os.hh"
+
+namespace kd
+{
+
+struct FixedBuffer {
+	static Status create(Sleepable s, Channel &channel, uint64_t addr, uint64_t length,
+			     FixedBuffer **out);
+	void get() { refs.get(); }
+	void put(Sleepable s);
+	void put_later(); // from where it cannot be freed
+	void end(Sleepable s);
+
+	Refs refs;
+	Channel *channel;
+	kd_fixed *memory;
+	uint64_t length;
+	Links<FixedBuffer> link; // Channel::fixed_lock
+	kd_work end_work;
+};
+
+using FixedBag = Bag<FixedBuffer, &FixedBuffer::link>;
+
+} // namespace kd
