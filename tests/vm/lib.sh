@@ -195,6 +195,23 @@ gone()
 	! kdirect channel show "$1" >/dev/null 2>&1
 }
 
+# counted CHANNEL COUNTER, and whether it has come to N
+counted()
+{
+	kdirect -j stats "$1" | grep -o "\"$2\":[0-9]*" | head -n 1 | cut -d: -f2
+}
+
+reached()
+{
+	[ "$(counted "$1" "$2")" -ge "$3" ]
+}
+
+# opened CHANNEL N: by so many files, so that programs that were started are there
+opened()
+{
+	[ "$(kdirect -j channel show "$1" | grep -o '"opens":[0-9]*' | cut -d: -f2)" -ge "$2" ]
+}
+
 # cause CHANNEL: the first error in words
 cause()
 {
@@ -328,6 +345,16 @@ start()
 	shift
 	"$@" >"$work/$name" 2>&1 </dev/null &
 	job[$name]=$!
+}
+
+# load NAME CHANNEL COUNTER COMMAND...: starts it, and its data has moved: the counter says so
+load()
+{
+	local name=$1 channel=$2 counter=$3 before
+
+	before=$(counted "$channel" "$counter")
+	start "$name" "${@:4}"
+	need "the $name is at work" wait_for 20 reached "$channel" "$counter" $((before + 8))
 }
 
 # ends TEXT NAME SECONDS STATUS: that command ends in time, and so

@@ -89,8 +89,10 @@ need "no channel is left" wait_for 20 no_channels
 check "a channel" kdirect channel add c0 to "$PEER:$port" depth 4
 need "its other end" wait_for 10 test -c /dev/kdirect/store.0
 start reader messages receive /dev/kdirect/c0 --count 0 --min 1048576
-start writer messages send /dev/kdirect/c0 --count 0 --max 100
+need "the reader has begun" wait_for 20 opened c0 1
 start large messages send /dev/kdirect/store.0 --count 0 --min 1048576
+need "the large writer has begun" wait_for 20 opened store.0 1
+start writer messages send /dev/kdirect/c0 --count 0 --max 100
 start hipri messages receive /dev/kdirect/store.0 --count 1 --epoll
 # One message of the writer is read; it blocks when the credits of the others are used up.
 blocked() { kdirect -j stats c0 | grep -q '"credit_waits":[1-9]'; }

@@ -10,11 +10,6 @@ start monitor kdirect -d monitor
 need "the monitor is ready" wait_for 10 grep -q monitoring "$work/monitor"
 pair queues 1 poll-queues 1
 
-value()
-{
-	kdirect -j stats "$1" | grep -o "\"$2\":[0-9]*" | head -n 1 | cut -d: -f2
-}
-
 # 40 small messages of 100 bytes, 3 large ones of 50,000, read with one more.
 start receive messages receive /dev/kdirect/store.0 --count 40 --min 100 --max 100
 check "40 messages" messages send /dev/kdirect/c0 --count 40 --min 100 --max 100
@@ -22,18 +17,18 @@ ends "they arrive" receive 20 0
 start receive messages receive /dev/kdirect/store.0 --count 3 --min 50000 --max 50000
 check "3 large ones" messages send /dev/kdirect/c0 --count 3 --min 50000 --max 50000
 ends "they arrive" receive 20 0
-is "messages sent" "$(value c0 tx_messages)" 43
-is "messages received" "$(value store.0 rx_messages)" 43
-is "bytes sent" "$(value c0 tx_bytes)" 154000
-is "bytes received" "$(value store.0 rx_bytes)" 154000
-is "by rendezvous" "$(value c0 tx_rendezvous)/$(value store.0 rx_rendezvous)" 3/3
-is "from the program's own pages" "$(value c0 tx_pinned_bytes)" 150000
-is "nothing the other way" "$(value c0 rx_messages)/$(value store.0 tx_messages)" 0/0
+is "messages sent" "$(counted c0 tx_messages)" 43
+is "messages received" "$(counted store.0 rx_messages)" 43
+is "bytes sent" "$(counted c0 tx_bytes)" 154000
+is "bytes received" "$(counted store.0 rx_bytes)" 154000
+is "by rendezvous" "$(counted c0 tx_rendezvous)/$(counted store.0 rx_rendezvous)" 3/3
+is "from the program's own pages" "$(counted c0 tx_pinned_bytes)" 150000
+is "nothing the other way" "$(counted c0 rx_messages)/$(counted store.0 tx_messages)" 0/0
 
 check "pings" kdirect ping c0 count 50
 check "polled pings" kdirect ping c0 count 50 poll
 check "pings from the accepted end" kdirect ping store.0 count 20 size 16K
-is "pings are counted" "$(value store.0 pings)/$(value c0 pings)" 100/20
+is "pings are counted" "$(counted store.0 pings)/$(counted c0 pings)" 100/20
 matches "polled completions" "$(kdirect -d stats c0)" 'kind poll .*cqe-polled [1-9]'
 expect_error 'EMSGSIZE|size' kdirect ping c0 count 1 size 16385
 expect_error 'size' kdirect ping c0 count 1 size 0

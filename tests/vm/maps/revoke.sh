@@ -10,12 +10,14 @@
 
 pair queues 2
 m=/dev/kdirect/m0
+writes="while dd if=/dev/zero of=$m bs=64k count=64 conv=notrunc,nocreat status=none; do :; done"
+reads="while cat $m >/dev/null; do :; done"
 
 for round in 1 2 3; do
 	need "an export" kdirect export add mem0 listener store size 4M
 	need "a mapping" kdirect map add m0 channel c0 export mem0
-	start writer sh -c "while dd if=/dev/zero of=$m bs=64k count=64 conv=notrunc,nocreat status=none; do :; done"
-	start reader sh -c "while cat $m >/dev/null; do :; done"
+	load writer c0 map_writes sh -c "$writes"
+	load reader c0 map_reads sh -c "$reads"
 	wander $((round * 150))
 	check "the export is deleted under load" kdirect export del mem0
 	ends "the writer hears of it" writer 20 0
@@ -29,7 +31,7 @@ done
 
 need "an export" kdirect export add mem0 listener store size 4M
 need "a mapping" kdirect map add m0 channel c0 export mem0
-start writer sh -c "while dd if=/dev/zero of=$m bs=64k count=64 conv=notrunc,nocreat status=none; do :; done"
+load writer c0 map_writes sh -c "$writes"
 wander 200
 check "the mapping is deleted under load" kdirect map del m0
 ends "the writer hears of it" writer 20 0
@@ -50,7 +52,7 @@ expect_error 'must be 1B to 16G' kdirect export add mem1 listener store size 17G
 expect_error 'there is no export "mem9"' kdirect export del mem9
 is "refusals leave nothing" "$(kdirect map | wc -l) $(kdirect export | wc -l)" "1 1"
 
-start reader sh -c "while cat $m >/dev/null; do :; done"
+load reader c0 map_reads sh -c "$reads"
 wander 200
 check "the channel is deleted under load" kdirect channel del c0
 ends "the reader hears of it" reader 20 0
