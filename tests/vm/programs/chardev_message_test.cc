@@ -226,7 +226,6 @@ TEST_F(Chardev, FullQueueThenDrain)
 {
 	for (int round = 0; round < 3; round++) {
 		unsigned count = fill_up(a, uint8_t(round));
-		// The peer may owe a part of the credits, less than half of the depth.
 		EXPECT_GT(count, info.depth / 2);
 		EXPECT_LE(count, info.depth * (info.queues + info.poll_queues));
 		// Full in one direction, the other one is not disturbed.
