@@ -23,7 +23,7 @@ shape()
 		shift
 	done
 	set -- "${@:2}" --threads 4 --min 8 --max 64 --count "$count"
-	need "$label: connects" kdirect channel add c0 to "$PEER:$port" "${words[@]}"
+	need "$label: connects" add_channel c0 to "$PEER:$port" "${words[@]}"
 	need "$label: other end" wait_for 20 test -c /dev/kdirect/store.0
 	start recv1 messages receive /dev/kdirect/store.0 --seed 1 --readers "$@"
 	start recv2 messages receive /dev/kdirect/c0 --seed 2 --readers "$@"

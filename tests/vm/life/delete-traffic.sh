@@ -16,11 +16,8 @@ traffic()
 	start send2 messages send /dev/kdirect/store.0 --count 0 --seed 2 "$@"
 	start recv2 messages receive /dev/kdirect/c0 --count 0 --seed 2 "$@"
 	start ping kdirect ping c0 count 100000
-}
-
-moved()
-{
-	[ "$(kdirect -j stats c0 | grep -o '"rx_messages":[0-9]*' | cut -d: -f2)" -ge "$1" ]
+	need "all have begun" wait_for 20 opened c0 3
+	need "at the other end, too" wait_for 20 opened store.0 2
 }
 
 # all_end TEXT: and none of them with a message out of order or torn
@@ -57,10 +54,10 @@ for round in $(seq "$rounds"); do
 	1) words=(queues 1 poll-queues 1 drain-timeout "$(slow 2s)"); waits=(--poll) ;;
 	2) words=(queues 1 depth 1 drain-timeout "$(slow 2s)"); waits=(--nowait) ;;
 	esac
-	need "round $round: a channel" kdirect channel add c0 to "$PEER:$port" "${words[@]}"
+	need "round $round: a channel" add_channel c0 to "$PEER:$port" "${words[@]}"
 	need "its other end" wait_for 10 test -c /dev/kdirect/store.0
 	traffic "${waits[@]}"
-	need "traffic flows" wait_for 20 moved $((round % 7 * 3 + 1))
+	need "traffic flows" wait_for 20 reached c0 rx_messages $((round % 7 * 3 + 1))
 	case $((round % 4)) in
 	0) victim="c0" ;;
 	1) victim="store.0" ;;
@@ -94,7 +91,7 @@ kdirect listener del store
 # The module goes with live channels whose nodes nobody holds.
 need "a listener" kdirect listener add store addr "$PEER" port "$port"
 for n in 0 1 2; do
-	need "channel c$n" kdirect channel add "c$n" to "$PEER:$port"
+	need "channel c$n" add_channel "c$n" to "$PEER:$port"
 done
 need "the other ends" wait_for 10 test -c /dev/kdirect/store.2
 for n in 0 1 2; do

@@ -27,7 +27,7 @@ both_ways()
 channel()
 {
 	label=$*
-	need "$label: connects" kdirect channel add c0 to "$PEER:$port" "$@"
+	need "$label: connects" add_channel c0 to "$PEER:$port" "$@"
 	need "$label: other end" wait_for 20 test -c /dev/kdirect/store.0
 }
 
@@ -96,18 +96,14 @@ start recv1 messages receive /dev/kdirect/store.0 --count 0 --seed 1
 start recv2 messages receive /dev/kdirect/c0 --count 0 --seed 2
 start send1 messages send /dev/kdirect/c0 --count 0 --seed 1
 start send2 messages send /dev/kdirect/store.0 --count 0 --seed 2
-alive()
-{
-	[ "$(kdirect -j stats c0 | grep -o '"keep_alives":[0-9]*' | cut -d: -f2)" -ge 15 ]
-}
-need "15 times keep-alive is answered under load" wait_for 60 alive
+need "all have begun" wait_for 20 opened c0 2
+need "at the other end, too" wait_for 20 opened store.0 2
+alive=$(counted c0 keep_alives)
+need "15 times keep-alive is answered under load" wait_for 60 reached c0 keep_alives $((alive + 15))
 # And with receivers that do not read.
 kill -STOP "${job[recv1]}" "${job[recv2]}"
-more()
-{
-	[ "$(kdirect -j stats c0 | grep -o '"keep_alives":[0-9]*' | cut -d: -f2)" -ge 30 ]
-}
-need "15 more while nobody reads" wait_for 60 more
+alive=$(counted c0 keep_alives)
+need "15 more while nobody reads" wait_for 60 reached c0 keep_alives $((alive + 15))
 kill -CONT "${job[recv1]}" "${job[recv2]}"
 done_with
 for name in send1 send2 recv1 recv2; do

@@ -14,7 +14,7 @@ round()
 {
 	modprobe kdirect || return
 	kdirect listener add store addr "$PEER" port "$port" || return
-	kdirect channel add c0 to "$PEER:$port" queues 1 poll-queues 1 || return
+	add_channel c0 to "$PEER:$port" queues 1 poll-queues 1 || return
 	wait_for 10 test -c /dev/kdirect/store.0 || return
 	messages receive /dev/kdirect/store.0 --count 10 --seed "$1" >"$work/in" &
 	messages send /dev/kdirect/c0 --count 10 --seed "$1" >"$work/out" || return
