@@ -24,11 +24,8 @@ need "connects" kdirect channel add c0 to "$PEER:$port" queues 1 poll-queues 1 \
 	keep-alive "$(slow 500ms)" drain-timeout "$(slow 1s)"
 start send messages send /dev/kdirect/c0 --count 0 --seed 1
 start receive messages receive /dev/kdirect/c0 --count 0 --seed 2
-moved()
-{
-	[ "$(kdirect -j stats c0 | grep -o '"rx_messages":[0-9]*' | cut -d: -f2)" -ge 5 ]
-}
-need "traffic flows" wait_for 30 moved
+need "both have begun" wait_for 20 opened c0 2
+need "traffic flows" wait_for 30 reached c0 rx_messages 5
 need "b is killed" machine kill b
 begun=$(now_ms)
 ends "the sender ends" send 20 0

@@ -7,11 +7,6 @@
 # shellcheck source-path=SCRIPTDIR disable=SC2119,SC2317
 . "$(dirname "$0")/../lib.sh"
 
-moved()
-{
-	[ "$(kdirect -j stats c0 | grep -o '"rx_messages":[0-9]*' | cut -d: -f2)" -ge 3 ]
-}
-
 connected()
 {
 	kdirect channel add c0 to "$PEER:$port" queues 1 poll-queues 1
@@ -61,7 +56,9 @@ for round in $(seq "$rounds"); do
 	start recv1 messages receive /dev/kdirect/store.0 --count 0 --seed 1
 	start send2 messages send /dev/kdirect/store.0 --count 0 --seed 2
 	start recv2 messages receive /dev/kdirect/c0 --count 0 --seed 2
-	need "traffic flows" wait_for 20 moved
+	need "all have begun" wait_for 20 opened c0 2
+	need "at the other end, too" wait_for 20 opened store.0 2
+	need "traffic flows" wait_for 20 reached c0 rx_messages 3
 	# Another one that is only connecting.
 	kdirect channel add late to "${ADDR%.*}.88:$port" nowait
 	begun=$(now_ms)

@@ -28,11 +28,6 @@ connect()
 	meet "connected.$1"
 }
 
-moved()
-{
-	[ "$(kdirect -j stats "${node##*/}" | grep -o '"rx_messages":[0-9]*' | cut -d: -f2)" -ge 3 ]
-}
-
 # cut NAME, heal NAME: by a, seen by both
 cut_link()
 {
@@ -51,13 +46,15 @@ heal_link()
 [ "$MACHINE" = a ] || listen
 
 connect load
-start send messages send "$node" --count 0 --seed "$out"
 start receive messages receive "$node" --count 0 --seed "$in"
+need "load: the receiver has begun" wait_for 20 opened "${node##*/}" 1
+start send messages send "$node" --count 0 --seed "$out"
 # On a slow and busy machine rxe of 6.1 may stop a QP before (Documentation/testing.md): the
 # channel ends then, and all that follows is as true.
 moves()
 {
-	moved || { [ "$KD_SLOW" != 1 ] && is_state "${node##*/}" gone dead; }
+	reached "${node##*/}" rx_messages 3 ||
+		{ [ "$KD_SLOW" != 1 ] && is_state "${node##*/}" gone dead; }
 }
 need "load: traffic flows" wait_for 30 moves
 cut_link load

@@ -45,8 +45,8 @@ check "fio verifies" fio --name=v --filename=/dev/kdirect/m0 --size=8M --allow_f
 	--verify_fatal=1 --minimal
 check "fio polls" fio --name=v --filename=/dev/kdirect/m1 --size=8M --readonly --ioengine=pvsync2 \
 	--hipri --bs=4k --io_size=1M --rw=randread --allow_file_create=0 --minimal
-load="while dd if=$work/data of=/dev/kdirect/m0 bs=256k conv=notrunc,nocreat status=none; do :; done"
-start writer sh -c "$load"
+writes="while dd if=$work/data of=/dev/kdirect/m0 bs=256k conv=notrunc,nocreat status=none; do :; done"
+load writer c0 map_writes sh -c "$writes"
 meet verified 120
 ends "the writer hears of the end" writer 30 0
 meet revoked
@@ -56,7 +56,7 @@ is "both channels live on" "$(state c0) $(state c1)" "live live"
 
 meet again
 need "maps again" kdirect map add m0 channel c0 export mem1
-start writer sh -c "$load"
+load writer c0 map_writes sh -c "$writes"
 wander 300
 meet loaded
 ends "the writer hears of the cut" writer 60 0

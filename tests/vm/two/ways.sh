@@ -80,15 +80,16 @@ if [ "$MACHINE" = b ]; then
 	node=/dev/kdirect/store.0 out=2 in=1
 	check "$label: keep-alive" kdirect channel set store.0 keep-alive "$(slow 1s)" drain-timeout "$(slow 1s)"
 fi
-meet lossy
-[ "$MACHINE" = b ] || need "the link loses packets" link shape loss 2 delay 1
 start send messages send "$node" --count 0 --seed "$out" --max 60000
 start receive messages receive "$node" --count 0 --seed "$in" --max 60000
+need "$label: both have begun" wait_for 20 opened "${node##*/}" 2
+meet lossy
 if [ "$MACHINE" = a ]; then
+	need "the link loses packets" link shape loss 2 delay 1
+	before=$(counted c0 rx_messages)
 	moved()
 	{
-		[ "$(kdirect -j stats c0 | grep -o '"rx_messages":[0-9]*' | cut -d: -f2)" -ge 100 ] ||
-			is_state c0 dead recovering
+		reached c0 rx_messages $((before + 100)) || is_state c0 dead recovering
 	}
 	need "$label: carries 100 messages, or ends" wait_for 60 moved
 	echo "# state $(state c0): $(cause c0)"
