@@ -321,7 +321,7 @@ size_t kdk_range_differs(struct kdk_range *range, uint32_t offset, uint32_t len,
 }
 
 int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
-		     struct kd_mapping *mapping, uint64_t pos, bool write)
+		     struct kd_map_file *file, uint64_t pos, bool write)
 {
 	struct iovec vec = { .iov_base = kdk_range_at(range, offset), .iov_len = len };
 	struct iov_iter iter;
@@ -329,7 +329,7 @@ int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
 
 	kthread_use_mm(range->mm);
 	iov_iter_init(&iter, write ? ITER_SOURCE : ITER_DEST, &vec, 1, len);
-	ret = kd_map_io(mapping, from_iter(&iter), len, pos, write, 0, NULL);
+	ret = kd_map_io(file, from_iter(&iter), len, pos, write, 0, NULL);
 	kthread_unuse_mm(range->mm);
 	return ret;
 }

@@ -45,6 +45,8 @@ public:
 	{
 		if (!pair)
 			return;
+		if (file)
+			kd_map_release(file);
 		(void)kd_map_del(kdk_net(), "kdkm", &pair.error);
 		(void)kd_export_del(kdk_net(), "kdke", &pair.error);
 		if (mapping)
@@ -56,10 +58,13 @@ public:
 	}
 	Mapped(const Mapped &) = delete;
 	Mapped &operator=(const Mapped &) = delete;
+	// With an open file.
 	[[nodiscard]] bool live()
 	{
-		return mapping && EXPECT(pair.eventually(
-					  [&] { return mapping->current() == MapState::Live; }));
+		return mapping && EXPECT(pair.eventually([&] {
+			       return mapping->current() == MapState::Live;
+		       })) &&
+		       EXPECT_EQ(kd_map_open(mapping, true, !mapping->read_only, &file), 0);
 	}
 	[[nodiscard]] bool dead()
 	{
@@ -75,17 +80,18 @@ public:
 	}
 	int64_t read(uint64_t pos, uint32_t offset, uint32_t len)
 	{
-		return kdk_range_io(range, offset, len, mapping, pos, false);
+		return kdk_range_io(range, offset, len, file, pos, false);
 	}
 	int64_t write(uint64_t pos, uint32_t offset, uint32_t len)
 	{
-		return kdk_range_io(range, offset, len, mapping, pos, true);
+		return kdk_range_io(range, offset, len, file, pos, true);
 	}
 
 	struct kunit *test;
 	Pair pair;
 	kdk_range *range = nullptr;
 	kd_mapping *mapping = nullptr;
+	kd_map_file *file = nullptr;
 };
 
 } // namespace
@@ -120,7 +126,7 @@ void kdk_case_map_ends_of_export(struct kunit *test)
 	Mapped m(test, size);
 	if (!m.pair || !m.live())
 		return;
-	EXPECT_EQ(kd_map_size(m.mapping), size);
+	EXPECT_EQ(kd_map_size(m.file), size);
 	EXPECT_EQ(m.write(size - 3, 0, 10), 3);
 	EXPECT_EQ(m.read(size - 3, 0, 10), 3);
 	EXPECT_EQ(m.read(size, 0, 1), 0);
@@ -135,11 +141,11 @@ void kdk_case_map_read_only(struct kunit *test)
 	Mapped m(test, 65536, true);
 	if (!m.pair || !m.live())
 		return;
-	EXPECT_EQ(kd_map_open(m.mapping, true), KD_EACCES);
-	ASSERT_EQ(kd_map_open(m.mapping, false), 0);
+	kd_map_file *another = nullptr;
+	EXPECT_EQ(kd_map_open(m.mapping, true, true, &another), KD_EACCES);
+	EXPECT(!another);
 	EXPECT_EQ(m.write(0, 0, 1), -KD_EACCES);
 	EXPECT_EQ(m.read(0, 0, 65536), 65536);
-	kd_map_release(m.mapping);
 }
 
 // Deleting the export takes back what was granted, and then its memory is free.

@@ -27,6 +27,7 @@ MapInfo good(MapOp op)
 		info.instance = 0x1122334455667788;
 		info.size = 3 * max_key_bytes + 1;
 		info.key_bytes = max_key_bytes;
+		info.atomics = true;
 		break;
 	case MapOp::Refused: info.error = map_refusals[0]; break;
 	case MapOp::Keys:
@@ -49,9 +50,10 @@ bool same(const MapInfo &a, const MapInfo &b)
 	for (uint32_t i = 0; i < a.nr_keys && i < b.nr_keys; i++)
 		keys &= a.keys[i].addr == b.keys[i].addr && a.keys[i].rkey == b.keys[i].rkey;
 	return keys && a.op == b.op && a.id == b.id && a.credits == b.credits &&
-	       a.read_only == b.read_only && a.error == b.error && a.first == b.first &&
-	       a.nr_keys == b.nr_keys && a.key_bytes == b.key_bytes && a.instance == b.instance &&
-	       a.size == b.size && same_bytes(a.name, b.name, sizeof(a.name));
+	       a.read_only == b.read_only && a.atomics == b.atomics && a.error == b.error &&
+	       a.first == b.first && a.nr_keys == b.nr_keys && a.key_bytes == b.key_bytes &&
+	       a.instance == b.instance && a.size == b.size &&
+	       same_bytes(a.name, b.name, sizeof(a.name));
 }
 
 bool taken(const MapInfo &info)
@@ -107,7 +109,8 @@ void kdk_case_map_unused(struct kunit *test)
 		{offsetof(MapHeader, instance), 8, mapped},
 		{offsetof(MapHeader, size), 8, mapped},
 		{offsetof(MapHeader, key_bytes), 4, mapped},
-		{offsetof(MapHeader, reserved), 4, false},
+		{offsetof(MapHeader, atomics), 1, mapped},
+		{offsetof(MapHeader, reserved), 3, false},
 	};
 	uint8_t bytes[map_message_size];
 	MapInfo out{};
@@ -151,6 +154,10 @@ void kdk_case_map_bounds(struct kunit *test)
 	info = good(MapOp::Mapped);
 	info.instance = 0;
 	EXPECT(!taken(info));
+	uint8_t whole[map_message_size];
+	uint32_t len = encode_map(good(MapOp::Mapped), whole);
+	reinterpret_cast<MapHeader *>(whole)->atomics = 2;
+	EXPECT(!decode_map(whole, len, info));
 
 	for (uint32_t error = 0; error < 200; error++) {
 		bool known = false;
@@ -173,7 +180,7 @@ void kdk_case_map_bounds(struct kunit *test)
 	info.nr_keys = map_keys_at_once;
 	EXPECT(taken(info));
 	uint8_t bytes[map_message_size + sizeof(MapKey)] = {};
-	uint32_t len = encode_map(info, bytes);
+	len = encode_map(info, bytes);
 	reinterpret_cast<MapHeader *>(bytes)->keys++;
 	EXPECT(!decode_map(bytes, len + sizeof(MapKey), info));
 }
