@@ -294,8 +294,6 @@ private:
 	void control_collect(kd::wire::ControlInfo &info, kd::FetchList &told)
 		KD_REQUIRES(ctrl_lock);
 	bool control_send_one(kd::FetchList &told) KD_REQUIRES(ctrl_lock);
-	kd::TxSlot *control_slot(uint32_t &credits) KD_REQUIRES(ctrl_lock);
-	bool control_posted(int err) KD_REQUIRES(ctrl_lock);
 	bool map_send_one() KD_REQUIRES(ctrl_lock);
 	bool map_collect(kd::wire::MapInfo &info, kd_key *const *&keys) KD_REQUIRES(ctrl_lock);
 	bool collect_grant(kd::Grant &grant, kd::wire::MapInfo &info, kd_key *const *&keys)

@@ -73,28 +73,16 @@ bool kd_channel::control_send_one(FetchList &told)
 	control_collect(info, told);
 	if (!info.flags && !info.nr_credits && !info.nr_done && owed < credits_due)
 		return !map_turn && map_send_one();
-	TxSlot *slot = control_slot(info.credits);
-	uint32_t len = wire::encode_control(info, slot->buf.mem);
-	return control_posted(kd_post_send(control.qp, &slot->cqe, &slot->buf, len, true));
-}
-
-// The slot of one more message, which is about to be posted and tells `credits`.
-TxSlot *kd_channel::control_slot(uint32_t &credits)
-{
-	Queue &control = *queues[0];
 	{
 		SpinGuard guard(control.tx_lock);
-		credits = control.grant.tell();
+		info.credits = control.grant.tell();
 	}
 	TxSlot *slot = control.sends.free.pop();
+	uint32_t len = wire::encode_control(info, slot->buf.mem);
 	control.sends.post(slot, true);
 	ctrl_window.take();
 	ctrl_tx.add();
-	return slot;
-}
-
-bool kd_channel::control_posted(int err)
-{
+	int err = kd_post_send(control.qp, &slot->cqe, &slot->buf, len, true);
 	if (err)
 		KD_FAIL(*this, err, "control queue: cannot post a SEND (error %d)", err);
 	return !err;

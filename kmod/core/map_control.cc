@@ -88,13 +88,23 @@ bool kd_channel::map_send_one()
 	kd_key *const *keys = nullptr;
 	if (!map_look || !map_collect(info, keys))
 		return false;
-	TxSlot *slot = control_slot(info.credits);
+	{
+		SpinGuard guard(control.tx_lock);
+		info.credits = control.grant.tell();
+	}
+	TxSlot *slot = control.sends.free.pop();
 	uint32_t len = wire::encode_map(info, slot->buf.mem);
-	if (!keys)
-		return control_posted(kd_post_send(control.qp, &slot->cqe, &slot->buf, len, true));
-	keys_sending = slot;
-	return control_posted(kd_post_keys(control.qp, &key_cqe, keys, info.nr_keys, &slot->cqe,
-					   &slot->buf, len));
+	control.sends.post(slot, true);
+	ctrl_window.take();
+	ctrl_tx.add();
+	if (keys)
+		keys_sending = slot;
+	int err = keys ? kd_post_keys(control.qp, &key_cqe, keys, info.nr_keys, &slot->cqe,
+				      &slot->buf, len)
+		       : kd_post_send(control.qp, &slot->cqe, &slot->buf, len, true);
+	if (err)
+		KD_FAIL(*this, err, "control queue: cannot post a SEND (error %d)", err);
+	return !err;
 }
 
 // The initiator speaks of a mapping; ctrl_lock.
