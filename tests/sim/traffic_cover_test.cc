@@ -191,7 +191,7 @@ TEST(Cover, PollingHasAnEnd)
 /* More completions than one turn of the service handles. */
 TEST(Cover, BurstOnAPollQueue)
 {
-	for (uint64_t seed = 0; seed < 40; seed++) {
+	for (uint64_t seed = 0; seed < 8; seed++) {
 		Pair p(poll_queues(seed, 128));
 
 		ASSERT_TRUE(p.up());
