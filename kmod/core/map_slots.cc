@@ -157,11 +157,11 @@ void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 	int64_t result = err ? -KD_EIO : int64_t(slot->length);
 	bool leaving, freed;
 	kd_pages_free(std::exchange(slot->pages, nullptr));
-	if (std::exchange(slot->atomic, false) && !err)
-		copy_bytes(&old, slot->buf.mem, sizeof(old));
-	slot->fixed = nullptr;
 	{
 		SpinGuard guard(tx_lock);
+		if (std::exchange(slot->atomic, false) && !err)
+			copy_bytes(&old, slot->buf.mem, sizeof(old));
+		slot->fixed = nullptr;
 		io_posted--;
 		leaving = slot->mapping->current() != MapState::Live;
 		iocb = std::exchange(slot->iocb, nullptr);
