@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Exports, and processes that map them: what they read is what they wrote, as long as it
 // is the same export, and the fabric says when they reach memory that was taken away.
+#include <cstring>
+
 #include "../map.h"
 #include "storm.h"
 
@@ -95,6 +97,121 @@ bool Schedule::transfer(MapFile &file, uint64_t base, std::string &model, bool &
 	return true;
 }
 
+/* Memory of a program, which stays: the device may use it longer than the program. */
+std::string &Schedule::lend(std::size_t size)
+{
+	std::string &memory = *lent.emplace_back(std::make_unique<std::string>(size, '\0'));
+
+	w->user[reinterpret_cast<uint64_t>(memory.data())] = size;
+	return memory;
+}
+
+/* All of its slice in one batch, with what is invalid among it. False: no more. */
+bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng)
+{
+	constexpr int unseen = 1;
+	std::string &memory = lend(slice);
+	auto addr = reinterpret_cast<uint64_t>(memory.data());
+	bool write = !known || rng.chance(50), whole = true;
+	bool fixed = !file.set_buffer(0, memory.data(), slice);
+	std::vector<kdirect_desc> descs;
+	std::vector<int> expected, results;
+
+	for (char &byte : memory)
+		byte = write ? static_cast<char>(rng.next()) : '\0';
+	for (uint64_t from = 0; from < slice;) {
+		auto len = static_cast<uint32_t>(std::min(rng.range(1, 6000), slice - from));
+
+		if (fixed && rng.chance(50))
+			descs.push_back(fixed_desc(write, 0, from, len, base + from));
+		else if (write)
+			descs.push_back(write_desc(addr + from, len, base + from));
+		else
+			descs.push_back(read_desc(addr + from, len, base + from));
+		expected.push_back(static_cast<int>(len));
+		from += len;
+		if (rng.chance(20)) {
+			descs.push_back(rng.chance(50) ? add_desc(base, 0)
+						       : read_desc(0, 1, UINT64_MAX));
+			expected.push_back(descs.back().length == 8 ? 8 : -KD_ERANGE);
+		}
+	}
+	std::string &in = lend(descs.size() * sizeof(kdirect_desc)),
+		    &out = lend(descs.size() * sizeof(kdirect_completion));
+	for (std::size_t i = 0; i < descs.size(); i++)
+		descs[i].user_data = i;
+	std::memcpy(in.data(), descs.data(), in.size());
+	results.assign(descs.size(), unseen);
+	bool poll = file.info().poll_queues && rng.chance(30);
+	for (std::size_t begun = 0, ended = 0; ended < descs.size();) {
+		kdirect_submit call{
+			.descs = reinterpret_cast<uint64_t>(in.data()) +
+				 begun * sizeof(kdirect_desc),
+			.completions = reinterpret_cast<uint64_t>(out.data()),
+			.nr_descs = static_cast<uint32_t>(
+				std::min<uint64_t>(descs.size() - begun, rng.range(1, 20))),
+			.nr_completions = static_cast<uint32_t>(descs.size()),
+			.min_completions = begun < descs.size() ? 0U : 1U,
+			.flags = poll ? KDIRECT_SUBMIT_POLL : 0,
+		};
+		if (begun == descs.size())
+			call.nr_descs = 0;
+		int err = file.submit(call);
+		if (err == KD_EINTR || err == KD_ENOMEM) {
+			known = known && !write;
+			return false; /* with what is under way */
+		}
+		if (err) {
+			fail("a batch returned %d", err);
+			return false;
+		}
+		begun += call.submitted;
+		ended += call.completed;
+		for (uint32_t i = 0; i < call.completed; i++) {
+			kdirect_completion c;
+
+			std::memcpy(&c, out.data() + i * sizeof(c), sizeof(c));
+			if (c.user_data >= begun || results[c.user_data] != unseen)
+				fail("descriptor %llu completed twice, or was not submitted",
+				     static_cast<unsigned long long>(c.user_data));
+			else
+				results[c.user_data] = c.result;
+		}
+		if (begun && rng.chance(3)) {
+			known = known && !write;
+			return false;
+		}
+		if (rng.chance(5))
+			(void)file.del_buffer(0);
+		if (rng.chance(5))
+			(void)file.set_buffer(0, memory.data(), slice);
+	}
+	reach->map_descs += descs.size();
+	bool over = false;
+	for (std::size_t i = 0; i < results.size(); i++) {
+		int got = results[i];
+
+		if (got == expected[i])
+			continue;
+		whole = false;
+		over |= got != -KD_ENOENT;
+		if (got >= 0)
+			fail("a descriptor of %u bytes returned %d", descs[i].length, got);
+		if (faultless && got != -KD_ENOENT && got != -KD_EPIPE && got != -KD_ENODEV &&
+		    got != -KD_EINTR && got != -KD_EIO)
+			fail("a descriptor of %u bytes returned %d", descs[i].length, got);
+	}
+	known = known && (whole || !write);
+	if (!whole)
+		return !over || !faultless;
+	if (write)
+		model = memory;
+	else if (memory != model)
+		fail("descriptors give other bytes than were written");
+	known = true;
+	return true;
+}
+
 /* Maps it, uses it, and lets go. */
 void Schedule::mapper(Machine &m, Rng &rng, uint32_t number)
 {
@@ -124,7 +241,9 @@ void Schedule::mapper(Machine &m, Rng &rng, uint32_t number)
 
 			reach->mapped += static_cast<bool>(file);
 			for (uint64_t i = rng.below(12); file && i && !winding_up; i--)
-				if (!transfer(file, number * slice, model, known, rng))
+				if (rng.chance(30)
+					    ? !batch(file, number * slice, model, known, rng)
+					    : !transfer(file, number * slice, model, known, rng))
 					break;
 			if (!file && !winding_up)
 				w->run_for(rng.below(3 * ms));

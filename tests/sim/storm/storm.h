@@ -100,6 +100,8 @@ private:
 	void exporter(Machine &m, Rng &rng);
 	void mapper(Machine &m, Rng &rng, uint32_t number);
 	bool transfer(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng);
+	std::string &lend(std::size_t size);
+	bool batch(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng);
 
 	/* --- checks.cc --- */
 	void quiet();
