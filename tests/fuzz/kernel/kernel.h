@@ -144,6 +144,9 @@ struct workqueue_struct;
 struct sg_table {
 	int unused;
 };
+struct scatterlist {
+	int unused;
+};
 struct mm_struct;
 struct page;
 struct wait_queue_head;
