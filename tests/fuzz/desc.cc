@@ -19,8 +19,8 @@ namespace
 constexpr int max_steps = 60;
 constexpr std::size_t user_size = 200000;
 
-const std::set<int> desc_errors = {KD_EINVAL, KD_ERANGE, KD_EACCES, KD_ENOENT, KD_EFAULT,
-				   KD_ESTALE, KD_ENODEV, KD_EPIPE,  KD_EIO};
+const std::set<int> desc_errors = {KD_EINVAL,     KD_ERANGE, KD_EACCES, KD_ENOENT, KD_EFAULT,
+				   KD_EOPNOTSUPP, KD_ESTALE, KD_ENODEV, KD_EPIPE,  KD_EIO};
 const std::set<int> call_errors = {KD_EAGAIN, KD_ETIMEDOUT, KD_ESTALE, KD_ENODEV,
 				   KD_EPIPE,  KD_EFAULT,    KD_EINVAL, KD_EOPNOTSUPP};
 const std::set<int> buffer_errors = {KD_EINVAL, KD_EFAULT, KD_ENOMEM, KD_ENOENT,
@@ -109,7 +109,8 @@ void Descs::submit()
 		fresh[next++] = batch.back();
 	}
 	Memory array(p.w, 24 * sizeof(kdirect_desc)), out(p.w, 24 * sizeof(kdirect_completion));
-	std::memcpy(array.data(), batch.data(), batch.size() * sizeof(kdirect_desc));
+	if (!batch.empty())
+		std::memcpy(array.data(), batch.data(), batch.size() * sizeof(kdirect_desc));
 	kdirect_submit call{.descs = array.at(),
 			    .completions = out.at(),
 			    .nr_descs = static_cast<uint32_t>(batch.size()),
