@@ -79,7 +79,7 @@ struct ib_device *kdk_device_get(void)
 
 bool kdk_rxe_overruns(void)
 {
-	return KDK_OLD_RXE && IS_ENABLED(CONFIG_KASAN);
+	return IS_ENABLED(CONFIG_KASAN);
 }
 
 /* --- threads --------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
 		     struct kd_map_file *file, uint64_t pos, bool write);
 int64_t kdk_range_pinned(const struct kdk_range *range); /* pages charged to it */
 
-/* Does this kernel's rxe overrun its tables at the end of an MR, with KASAN watching? */
+/* KASAN watches, and would see rxe of 6.1 overrun its tables (Documentation/testing.md) */
 bool kdk_rxe_overruns(void);
 
 void kdk_fill(uint8_t *bytes, size_t len, uint8_t seed);

@@ -19,9 +19,6 @@
 #ifndef ITER_SOURCE	/* 6.2 */
 #define ITER_SOURCE	WRITE
 #define ITER_DEST	READ
-#define KDK_OLD_RXE	1	/* Documentation/testing.md */
-#else
-#define KDK_OLD_RXE	0
 #endif
 
 /* Every suite: a name in the list, a struct kunit_suite kdk_suite_NAME. */
