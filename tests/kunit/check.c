@@ -77,11 +77,6 @@ struct ib_device *kdk_device_get(void)
 	return info.attr.ib->ib;
 }
 
-bool kdk_rxe_overruns(void)
-{
-	return IS_ENABLED(CONFIG_KASAN);
-}
-
 /* --- threads --------------------------------------------------------------------------- */
 
 static int kdk_thread_run(void *data)

@@ -48,9 +48,6 @@ int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
 		     struct kd_map_file *file, uint64_t pos, bool write);
 int64_t kdk_range_pinned(const struct kdk_range *range); /* pages charged to it */
 
-/* KASAN watches, and would see rxe of 6.1 overrun its tables (Documentation/testing.md) */
-bool kdk_rxe_overruns(void);
-
 void kdk_fill(uint8_t *bytes, size_t len, uint8_t seed);
 /* the position of the first byte that kdk_fill() would not have written, or @len */
 size_t kdk_differs(const uint8_t *bytes, size_t len, uint8_t seed);
