@@ -17,7 +17,8 @@
  *                       length can be sent without blocking; POLLHUP: the
  *                       channel has ended.
  *   preadv2()/pwritev2() with offset -1: RWF_HIPRI polls the channel's poll
- *                       queues instead of sleeping, RWF_NOWAIT never blocks.
+ *                       queues, as its poll mode says (enum kdirect_poll_mode
+ *                       in kdirect_netlink.h), RWF_NOWAIT never blocks.
  *
  * Errors of read() and write():
  *   EAGAIN      would block, and O_NONBLOCK or RWF_NOWAIT was asked for
@@ -44,7 +45,8 @@
  *                       and in one buffer is queued; others complete at submission,
  *                       or in a worker of io_uring
  *   mmap()              ENODEV: remote memory cannot be mapped
- *   ioctl()             KDIRECT_IOC_SUBMIT: descriptors, many in one call;
+ *   ioctl()             KDIRECT_IOC_SET_FLAGS, _GET_FLAGS as above;
+ *                       KDIRECT_IOC_SUBMIT: descriptors, many in one call;
  *                       KDIRECT_IOC_BUFFER_SET, _DEL: fixed buffers (below)
  *
  *   0 of a read         at or past the end; what reaches over it is cut
@@ -78,13 +80,19 @@
  * Flags of one open file (shared by its duplicates).
  * KDIRECT_OPEN_POLL: every read and write of this file polls, as if it had
  * RWF_HIPRI.
+ * KDIRECT_OPEN_BUSY, _HYBRID, _ADAPTIVE: when a call of this file polls, then
+ * in this mode instead of the channel's; at most one of them.
  */
 #define KDIRECT_OPEN_POLL	(1U << 0)
-#define KDIRECT_OPEN_FLAGS	(KDIRECT_OPEN_POLL)
+#define KDIRECT_OPEN_BUSY	(1U << 1)
+#define KDIRECT_OPEN_HYBRID	(1U << 2)
+#define KDIRECT_OPEN_ADAPTIVE	(1U << 3)
+#define KDIRECT_OPEN_FLAGS	(KDIRECT_OPEN_POLL | KDIRECT_OPEN_BUSY | \
+				 KDIRECT_OPEN_HYBRID | KDIRECT_OPEN_ADAPTIVE)
 
 /*
  * KDIRECT_IOC_SET_FLAGS: replace the flags of this open file.
- * Errors: EINVAL (unknown bit), EOPNOTSUPP (no poll queue), EFAULT.
+ * Errors: EINVAL (unknown bit, two modes), EOPNOTSUPP (no poll queue), EFAULT.
  * KDIRECT_IOC_GET_FLAGS: read them. Errors: EFAULT.
  */
 #define KDIRECT_IOC_SET_FLAGS	_IOW(KDIRECT_IOC_MAGIC, 1, __u32)

@@ -20,8 +20,10 @@
  *     reply      as in NEW, and CHANNELS, ACCEPTED, REJECTED, NETNS
  *  CHANNEL_NEW   NAME req, ADDR req, PORT req, SRC_ADDR, QUEUES, POLL_QUEUES,
  *                DEPTH, MAX_MESSAGE, EAGER_LIMIT, KEEP_ALIVE_MS,
- *                CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, SOCKET_OWNER
- *  CHANNEL_SET   NAME req, EAGER_LIMIT, KEEP_ALIVE_MS, DRAIN_TIMEOUT_MS
+ *                CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, POLL_MODE,
+ *                POLL_CPU_PERCENT, SOCKET_OWNER
+ *  CHANNEL_SET   NAME req, EAGER_LIMIT, KEEP_ALIVE_MS, DRAIN_TIMEOUT_MS,
+ *                POLL_MODE, POLL_CPU_PERCENT
  *  CHANNEL_DEL   NAME req
  *  CHANNEL_GET   do: NAME req; dump: none
  *     reply      as in NEW, and LISTENER (accepted ones), STATE, STATE_AGE_MS,
@@ -214,6 +216,12 @@ enum kdirect_attr {
 	KDIRECT_A_STAT_FIXED_BUFFERS,	/* there are now */
 	KDIRECT_A_STAT_FIXED_BYTES,	/* of these */
 
+	KDIRECT_A_POLL_MODE,		/* u32, enum kdirect_poll_mode, default busy */
+	KDIRECT_A_POLL_CPU_PERCENT,	/* u32, 1 .. 100, default 50 */
+	KDIRECT_A_QUEUE_POLL_CPU_NS,	/* u64, CPU time that callers have polled for */
+	KDIRECT_A_QUEUE_POLL_NAPS,	/* u64, times one slept before polling (hybrid) */
+	KDIRECT_A_QUEUE_POLL_SLEEPS,	/* u64, times one went to sleep instead (adaptive) */
+
 	/* private: */
 	__KDIRECT_A_MAX,
 };
@@ -248,6 +256,24 @@ enum kdirect_queue_kind {
 	KDIRECT_QUEUE_CONTROL,
 	KDIRECT_QUEUE_INTERRUPT,
 	KDIRECT_QUEUE_POLL,
+};
+
+/**
+ * enum kdirect_poll_mode - what those who poll a channel's poll queues do
+ * @KDIRECT_POLL_BUSY:	poll until the completion is there
+ * @KDIRECT_POLL_HYBRID: sleep for half of the time that such waits have taken lately, if
+ *			that is worth it, then poll
+ * @KDIRECT_POLL_ADAPTIVE: poll as long as such waits are short, for twice as long as they
+ *			have taken lately, and within POLL_CPU_PERCENT of one CPU for each
+ *			queue (10 ms of that may be saved up); then sleep until an event
+ *			comes
+ *
+ * "Such": of messages, pings and descriptors, or I/O of mappings of like size.
+ */
+enum kdirect_poll_mode {
+	KDIRECT_POLL_BUSY,
+	KDIRECT_POLL_HYBRID,
+	KDIRECT_POLL_ADAPTIVE,
 };
 
 enum kdirect_event {

@@ -129,7 +129,8 @@ int kd_channel_set(struct kd_net *net, const struct kd_channel_params *params,
 	Sleepable s = ShimEntry::may_sleep();
 	if (!params->has)
 		return KD_ERROR(error, KD_EINVAL, 0,
-				"nothing to set: eager-limit, keep-alive, drain-timeout")
+				"nothing to set: eager-limit, keep-alive, drain-timeout, "
+				"poll-mode, poll-cpu")
 			.err();
 	if (Status st = limits::check_channel_change(*params, error); !st.ok())
 		return st.err();
@@ -150,6 +151,10 @@ int kd_channel_set(struct kd_net *net, const struct kd_channel_params *params,
 		channel->keep_alive_ms = params->keep_alive_ms;
 	if (params->has & KD_HAS_DRAIN_TIMEOUT)
 		channel->drain_timeout_ms = params->drain_timeout_ms;
+	if (params->has & KD_HAS_POLL_MODE)
+		channel->poll_mode = PollMode(params->poll_mode);
+	if (params->has & KD_HAS_POLL_CPU)
+		channel->poll_cpu_percent = params->poll_cpu_percent;
 	channel->kick();
 	return 0;
 }

@@ -34,6 +34,8 @@ struct Claim {
 struct WaitStyle {
 	bool nowait = false;
 	bool poll = false;
+	uint32_t open_flags = 0;
+	Waiting waiting() const { return {poll, open_flags}; }
 };
 
 } // namespace kd
@@ -53,6 +55,8 @@ struct kd_channel {
 	// The first error stays; the connection is torn down. Any context.
 	void fail(const kd_error &error);
 	void request_delete();
+
+	void take_settings();
 
 	// --- connecting: connect.cc ------------------------------------------------------
 	// A connection request for one of our queues; the registry lock is held.
@@ -117,7 +121,7 @@ struct kd_channel {
 	void answer_bye();
 
 	// --- pings: ping.cc -----------------------------------------------------------------
-	kd::Status ping(kd::Sleepable s, struct kdirect_ping &p);
+	kd::Status ping(kd::Sleepable s, struct kdirect_ping &p, uint32_t open_flags);
 
 	// --- exports and mappings: map_control.cc; of the target: grant.cc ------------------
 	void map_received(const kd::wire::MapInfo &info);
@@ -137,7 +141,7 @@ struct kd_channel {
 	}
 	// For what completes on one queue; only a fatal signal ends it.
 	template <class Done>
-	kd::Status wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq, bool polls,
+	kd::Status wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq, kd::Waiting how,
 			   const Done &done);
 
 	// --- fixed buffers: fixed.cc --------------------------------------------------------
@@ -150,8 +154,15 @@ struct kd_channel {
 	void poll_once(bool again);
 	void arm_all();
 	template <class Done>
-	kd::Status wait(kd::Sleepable s, kd::WaitQueue &wq, bool poll, kd_wait_mode mode,
+	kd::Status wait(kd::Sleepable s, kd::WaitQueue &wq, kd::Waiting how, kd_wait_mode mode,
 			uint64_t timeout_ns, const Done &done);
+	template <class Done>
+	kd::Status wait_event(kd::Sleepable s, kd::WaitQueue &wq, kd_wait_mode mode,
+			      uint64_t timeout_ns, const Done &done);
+	template <class Look, class Done>
+	kd::Status wait_polling(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &wq,
+				const kd::Waiting &how, kd_wait_mode mode, uint64_t timeout_ns,
+				const Look &look, const Done &done);
 
 	kd::State current() const { return state.load(std::memory_order_acquire); }
 
@@ -201,6 +212,8 @@ struct kd_channel {
 	std::atomic<uint32_t> eager_limit{0};
 	std::atomic<uint32_t> keep_alive_ms{0};
 	std::atomic<uint32_t> drain_timeout_ms{0};
+	std::atomic<kd::PollMode> poll_mode{kd::PollMode::Busy};
+	std::atomic<uint32_t> poll_cpu_percent{0}; // of PollMode::Adaptive, for each queue
 
 	// What was agreed. Written under state_lock while the channel connects; run(), and
 	// everybody once it has been live, may read it without, others use agreed().
@@ -335,46 +348,68 @@ namespace kd
 } // namespace kd
 
 template <class Done>
-kd::Status kd_channel::wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq, bool polls,
-			       const Done &done)
+kd::Status kd_channel::wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq,
+			       kd::Waiting how, const Done &done)
 {
 	if (queue.kind != kd::Queue::queue_poll)
 		return waitq.wait(s, KD_WAIT_KILLABLE, KD_FOREVER, done);
-	if (!polls)
-		return wait(s, waitq, false, KD_WAIT_KILLABLE, KD_FOREVER, done);
-	while (!done()) {
-		queue.poll(true);
-		if (done())
-			break;
-		if (kd_poll_pause() && kd_killed())
-			return KD_EINTR;
-	}
-	return {};
+	if (!how.polls)
+		return wait_event(s, waitq, KD_WAIT_KILLABLE, KD_FOREVER, done);
+	return wait_polling(
+		s, queue, waitq, how, KD_WAIT_KILLABLE, KD_FOREVER, [&] { queue.poll(true); },
+		done);
 }
 
 // Sleeps, or polls, until done() is true.
 template <class Done>
-kd::Status kd_channel::wait(kd::Sleepable s, kd::WaitQueue &wq, bool poll, kd_wait_mode mode,
+kd::Status kd_channel::wait(kd::Sleepable s, kd::WaitQueue &wq, kd::Waiting how, kd_wait_mode mode,
 			    uint64_t timeout_ns, const Done &done)
 {
-	if (!poll) {
-		if (!has_poll_queues())
-			return wq.wait(s, mode, timeout_ns, done);
-		sleepers.fetch_add(1);
-		arm_all();
-		kd::Status st = wq.wait(s, mode, timeout_ns, done);
-		sleepers.fetch_sub(1);
-		return st;
-	}
-	uint64_t start = timeout_ns == KD_FOREVER ? 0 : kd_now_ns();
-	while (!done()) {
-		poll_once(true);
+	if (!how.polls)
+		return wait_event(s, wq, mode, timeout_ns, done);
+	return wait_polling(
+		s, io_queue(true), wq, how, mode, timeout_ns, [&] { poll_once(true); }, done);
+}
+
+template <class Done>
+kd::Status kd_channel::wait_event(kd::Sleepable s, kd::WaitQueue &wq, kd_wait_mode mode,
+				  uint64_t timeout_ns, const Done &done)
+{
+	if (!has_poll_queues())
+		return wq.wait(s, mode, timeout_ns, done);
+	sleepers.fetch_add(1);
+	arm_all();
+	kd::Status st = wq.wait(s, mode, timeout_ns, done);
+	sleepers.fetch_sub(1);
+	return st;
+}
+
+// `queue`: whose experience, and whose share of the CPU.
+template <class Look, class Done>
+kd::Status kd_channel::wait_polling(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &wq,
+				    const kd::Waiting &how, kd_wait_mode mode, uint64_t timeout_ns,
+				    const Look &look, const Done &done)
+{
+	if (done())
+		return {};
+	kd::Poller poller(queue, how, timeout_ns);
+	for (;;) {
+		look();
 		if (done())
 			break;
-		if (kd_poll_pause() && mode == KD_WAIT_INTERRUPTIBLE)
-			return KD_EINTR;
-		if (timeout_ns != KD_FOREVER && kd_now_ns() - start > timeout_ns)
+		bool sleep = false;
+		if (kd::Status st = poller.pause(s, mode, sleep); !st.ok())
+			return st;
+		uint64_t left = poller.left_ns();
+		if (!left)
 			return KD_ETIMEDOUT;
+		if (!sleep)
+			continue;
+		poller.sleeps();
+		if (kd::Status st = wait_event(s, wq, mode, left, done); !st.ok())
+			return st;
+		break;
 	}
+	poller.over();
 	return {};
 }

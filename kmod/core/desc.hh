@@ -6,6 +6,7 @@
 #include "fixed.hh"
 #include "list.hh"
 #include "os.hh"
+#include "poll.hh"
 
 #include "../../uapi/kdirect.h"
 
@@ -50,6 +51,7 @@ struct kd_map_file {
 	kd::Refs refs; // of who opened it, and of each request that has not ended
 	kd::Mapping *mapping = nullptr;
 	bool can_read = false, can_write = false;
+	kd::OpenFlags flags;
 	kd::Links<kd_map_file> link; // the mapping's
 	kd_work end_work;
 

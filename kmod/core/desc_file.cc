@@ -151,8 +151,8 @@ Status kd_map_file::await(Sleepable s, const kdirect_submit &batch)
 			wake_at = wanted;
 	}
 	uint64_t timeout = batch.timeout_ns ? batch.timeout_ns : KD_FOREVER;
-	Status st = mapping->channel->wait(s, waitq, polls, KD_WAIT_INTERRUPTIBLE, timeout,
-					   [&] { return enough() || over(); });
+	Status st = mapping->channel->wait(s, waitq, {polls, flags.get()}, KD_WAIT_INTERRUPTIBLE,
+					   timeout, [&] { return enough() || over(); });
 	{
 		SpinGuard guard(lock);
 		// What the others wait for is not known here.
@@ -254,6 +254,16 @@ void kd_map_describe(struct kd_map_file *file, struct kdirect_map_info *out)
 		out->flags |= KDIRECT_MAP_ATOMICS;
 	out->eager_limit = mapping.channel->copy_limit();
 	out->poll_queues = mapping.channel->nr_poll_queues;
+}
+
+int kd_map_set_flags(struct kd_map_file *file, uint32_t flags)
+{
+	return file->flags.set(*file->mapping->channel, flags).err();
+}
+
+uint32_t kd_map_flags(const struct kd_map_file *file)
+{
+	return file->flags.get();
 }
 
 int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *batch)

@@ -120,7 +120,7 @@ IoSlot *Submission::claim(Sleepable s, bool large, Status &st)
 	if (slot)
 		return slot;
 	flush();
-	return queue.await_io(s, mapping, large, polls, st);
+	return queue.await_io(s, mapping, large, {polls, file.flags.get()}, st);
 }
 
 // There is room for it.

@@ -7,7 +7,7 @@
 
 struct kd_file {
 	kd::Channel *channel;
-	std::atomic<uint32_t> flags{0};
+	kd::OpenFlags flags;
 };
 
 using namespace kd;
@@ -18,8 +18,9 @@ namespace
 WaitStyle style_of(const File &file, uint32_t io_flags)
 {
 	bool nowait = io_flags & KD_IO_NOWAIT;
-	bool poll = (io_flags & KD_IO_POLL) || (file.flags.load() & KDIRECT_OPEN_POLL);
-	return {nowait, poll};
+	uint32_t flags = file.flags.get();
+	bool poll = (io_flags & KD_IO_POLL) || (flags & KDIRECT_OPEN_POLL);
+	return {nowait, poll, flags};
 }
 
 Status write_small(Sleepable s, Channel &channel, kd_iter *iter, uint32_t len, WaitStyle style)
@@ -173,8 +174,9 @@ int64_t kd_file_read(struct kd_file *file, struct kd_iter *iter, size_t len, uin
 			return -end;
 		if (style.nowait)
 			return -KD_EAGAIN;
-		Status st = channel.wait(s, channel.rx_waitq, style.poll, KD_WAIT_INTERRUPTIBLE,
-					 KD_FOREVER, [&] { return channel.may_read(); });
+		Status st =
+			channel.wait(s, channel.rx_waitq, style.waiting(), KD_WAIT_INTERRUPTIBLE,
+				     KD_FOREVER, [&] { return channel.may_read(); });
 		if (!st.ok())
 			return -st.err();
 	}
@@ -210,17 +212,12 @@ struct kd_waitq *kd_file_write_waitq(struct kd_file *file)
 
 int kd_file_set_flags(struct kd_file *file, uint32_t flags)
 {
-	if (flags & ~KDIRECT_OPEN_FLAGS)
-		return KD_EINVAL;
-	if ((flags & KDIRECT_OPEN_POLL) && !file->channel->has_poll_queues())
-		return KD_EOPNOTSUPP;
-	file->flags.store(flags);
-	return 0;
+	return file->flags.set(*file->channel, flags).err();
 }
 
 uint32_t kd_file_flags(struct kd_file *file)
 {
-	return file->flags.load();
+	return file->flags.get();
 }
 
 void kd_file_info(struct kd_file *file, struct kdirect_info *out)
@@ -238,5 +235,5 @@ void kd_file_info(struct kd_file *file, struct kdirect_info *out)
 
 int kd_file_ping(struct kd_file *file, struct kdirect_ping *ping)
 {
-	return file->channel->ping(ShimEntry::may_sleep(), *ping).err();
+	return file->channel->ping(ShimEntry::may_sleep(), *ping, file->flags.get()).err();
 }

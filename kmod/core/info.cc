@@ -28,6 +28,8 @@ void fill(Channel &channel, struct kd_channel_info *out)
 	out->params = channel.params;
 	out->params.keep_alive_ms = channel.keep_alive_ms;
 	out->params.drain_timeout_ms = channel.drain_timeout_ms;
+	out->params.poll_mode = uint32_t(channel.poll_mode.load());
+	out->params.poll_cpu_percent = channel.poll_cpu_percent;
 	copy_bytes(out->listener, channel.listener, sizeof(out->listener));
 	copy_bytes(out->device, channel.device_name, sizeof(out->device));
 	out->local = channel.local;
@@ -178,6 +180,9 @@ int kd_channel_stats(struct kd_net *net, const char *name, struct kd_channel_sta
 		queues[i].cqe_interrupt = q.cqe_interrupt.get();
 		queues[i].cqe_polled = q.cqe_polled.get();
 		queues[i].polls = q.polls.get();
+		queues[i].poll_cpu_ns = q.poll_cpu_ns;
+		queues[i].poll_naps = q.naps;
+		queues[i].poll_sleeps = q.poll_sleeps;
 		queues[i].tx = i == 0 ? channel->ctrl_tx.get() : q.tx.get();
 		queues[i].rx = q.rx.get();
 		if (i == 0) {

@@ -39,6 +39,15 @@ kd_channel *kd_channel::make(Sleepable s, kd_net *net, uint32_t interrupt_queues
 	return c;
 }
 
+// What can be changed later.
+void kd_channel::take_settings()
+{
+	keep_alive_ms = params.keep_alive_ms;
+	drain_timeout_ms = params.drain_timeout_ms;
+	poll_mode = PollMode(params.poll_mode);
+	poll_cpu_percent = params.poll_cpu_percent;
+}
+
 kd_channel *kd_channel::create_initiator(Sleepable s, kd_net *net, const kd_channel_params &p)
 {
 	kd_channel *c = make(s, net, p.queues, p.poll_queues);
@@ -50,8 +59,7 @@ kd_channel *kd_channel::create_initiator(Sleepable s, kd_net *net, const kd_chan
 	c->nonce = kd_random();
 	c->terms = {p.depth, p.eager_limit, p.max_message};
 	c->eager_limit = p.eager_limit;
-	c->keep_alive_ms = p.keep_alive_ms;
-	c->drain_timeout_ms = p.drain_timeout_ms;
+	c->take_settings();
 	return c;
 }
 
@@ -82,8 +90,7 @@ kd_channel *kd_channel::create_target(Sleepable s, kd_net *net, const kd_endpoin
 		    least(a.request.eager_limit, a.bounds.eager_limit),
 		    least(a.request.max_message, a.bounds.max_message)};
 	c->eager_limit = c->terms.eager_limit;
-	c->keep_alive_ms = c->params.keep_alive_ms;
-	c->drain_timeout_ms = c->params.drain_timeout_ms;
+	c->take_settings();
 	return c;
 }
 

@@ -38,6 +38,7 @@ constexpr Range keep_alive{"keep-alive", " ms", KDIRECT_A_KEEP_ALIVE_MS, 100, 60
 constexpr Range connect_timeout{"connect-timeout", " ms", KDIRECT_A_CONNECT_TIMEOUT_MS, 100,
 				120000};
 constexpr Range drain_timeout{"drain-timeout", " ms", KDIRECT_A_DRAIN_TIMEOUT_MS, 10, 60000};
+constexpr Range poll_cpu{"poll-cpu", " percent", KDIRECT_A_POLL_CPU_PERCENT, 1, 100};
 constexpr Range port{"port", "", KDIRECT_A_PORT, 1, 65535};
 
 Status check(const Range &r, uint32_t value, kd_error *error)
@@ -170,9 +171,14 @@ Status check_channel(const kd_channel_params &p, kd_error *error)
 Status check_channel_change(const kd_channel_params &p, kd_error *error)
 {
 	Status st = first_failure([&] { return check(eager, p.eager_limit, error); },
-				  [&] { return check(drain_timeout, p.drain_timeout_ms, error); });
+				  [&] { return check(drain_timeout, p.drain_timeout_ms, error); },
+				  [&] { return check(poll_cpu, p.poll_cpu_percent, error); });
 	if (st.ok() && p.keep_alive_ms)
 		st = check(keep_alive, p.keep_alive_ms, error);
+	if (st.ok() && p.poll_mode > KDIRECT_POLL_ADAPTIVE)
+		st = KD_ERROR(error, KD_ERANGE, KDIRECT_A_POLL_MODE,
+			      "poll-mode %u is out of range %u..%u (busy, hybrid, adaptive)",
+			      p.poll_mode, KDIRECT_POLL_BUSY, KDIRECT_POLL_ADAPTIVE);
 	return st;
 }
 
@@ -308,4 +314,5 @@ void kd_channel_defaults(kd_channel_params *p)
 	p->keep_alive_ms = limits::default_keep_alive_ms;
 	p->connect_timeout_ms = limits::default_connect_timeout_ms;
 	p->drain_timeout_ms = limits::default_drain_timeout_ms;
+	p->poll_cpu_percent = limits::default_poll_cpu_percent;
 }

@@ -18,6 +18,7 @@ constexpr uint32_t default_eager = 16384; // Documentation/performance.md: the c
 constexpr uint32_t default_keep_alive_ms = 5000;
 constexpr uint32_t default_connect_timeout_ms = 10000;
 constexpr uint32_t default_drain_timeout_ms = 3000;
+constexpr uint32_t default_poll_cpu_percent = 50;
 constexpr uint32_t keep_alive_misses = 3;
 constexpr uint64_t min_stall_ns = 5000000000; // of a work request that does not complete
 constexpr uint32_t page_size = 4096;

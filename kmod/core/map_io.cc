@@ -8,6 +8,8 @@
 // Nobody who waits for a slot holds one, so that waiting always ends.
 #include "channel.hh"
 
+#include "../../uapi/kdirect.h"
+
 using namespace kd;
 
 namespace
@@ -17,9 +19,13 @@ namespace
 class Transfer
 {
 public:
-	Transfer(Mapping &m, kd_iter *i, size_t length, uint64_t position, bool is_write, bool poll)
+	Transfer(Mapping &m, kd_iter *i, size_t length, uint64_t position, bool is_write, bool poll,
+		 uint32_t open_flags)
 		: mapping(m), channel(*m.channel), iter(i), left(length), begin(position),
-		  pos(position), write(is_write), polls(poll), queue(channel.io_queue(poll))
+		  pos(position), write(is_write),
+		  how(poll, open_flags,
+		      poll ? PollPolicy::class_of(length) : PollPolicy::any_class),
+		  queue(channel.io_queue(poll))
 	{
 	}
 	// Posts all of it and returns KD_IO_QUEUED, or leaves it to run() and returns 0; or an
@@ -54,7 +60,7 @@ private:
 	}
 	IoSlot *claim(Sleepable s, bool large, Status &st)
 	{
-		return queue.await_io(s, mapping, large, polls, st);
+		return queue.await_io(s, mapping, large, how, st);
 	}
 	Status post(IoSlot *slot, uint32_t len, uint64_t &at);
 	Status copy(Sleepable s, uint32_t len);
@@ -69,7 +75,8 @@ private:
 	size_t left;
 	const uint64_t begin;
 	uint64_t pos; // of what comes next
-	const bool write, polls;
+	const bool write;
+	const Waiting how;
 	Queue &queue;
 	IoCall call;
 	bool pins = true; // may be tried
@@ -116,7 +123,7 @@ Status Transfer::await(Sleepable s)
 	auto done = [&] { return call.left.load(std::memory_order_acquire) == 0; };
 	if (!call.waitq || done())
 		return {};
-	Status st = channel.wait_io(s, queue, *call.waitq, polls, done);
+	Status st = channel.wait_io(s, queue, *call.waitq, how, done);
 	if (st.ok())
 		return st;
 	SpinGuard guard(queue.tx_lock);
@@ -281,7 +288,9 @@ int64_t kd_map_io(struct kd_map_file *file, struct kd_iter *iter, size_t len, ui
 {
 	Sleepable s = ShimEntry::may_sleep();
 	Mapping *mapping = file->mapping;
-	bool poll = flags & KD_IO_POLL, nowait = flags & KD_IO_NOWAIT;
+	uint32_t open_flags = file->flags.get();
+	bool nowait = flags & KD_IO_NOWAIT;
+	bool poll = (flags & KD_IO_POLL) || (open_flags & KDIRECT_OPEN_POLL);
 	if (poll && !mapping->channel->has_poll_queues())
 		return -KD_EOPNOTSUPP;
 	if (int err = mapping->refusal())
@@ -294,7 +303,7 @@ int64_t kd_map_io(struct kd_map_file *file, struct kd_iter *iter, size_t len, ui
 		return write ? -KD_ENOSPC : 0;
 	if (len > mapping->size - pos)
 		len = size_t(mapping->size - pos);
-	Transfer transfer(*mapping, iter, len, pos, write, poll);
+	Transfer transfer(*mapping, iter, len, pos, write, poll, open_flags);
 	if (iocb && !poll)
 		if (int64_t ret = transfer.queue_all(s, iocb, nowait))
 			return ret;

@@ -79,7 +79,7 @@ bool kd_queue::has_large_io()
 	return !sealed && !free_io_large.empty();
 }
 
-IoSlot *kd_queue::await_io(Sleepable s, const Mapping &mapping, bool large, bool polls, Status &st)
+IoSlot *kd_queue::await_io(Sleepable s, const Mapping &mapping, bool large, Waiting how, Status &st)
 {
 	IoSlot *slot = claim_io(large);
 	if (slot)
@@ -88,7 +88,7 @@ IoSlot *kd_queue::await_io(Sleepable s, const Mapping &mapping, bool large, bool
 		SpinGuard guard(tx_lock);
 		map_waits.add();
 	}
-	st = channel.wait_io(s, *this, io_waitq, polls,
+	st = channel.wait_io(s, *this, io_waitq, how,
 			     [&] { return mapping.refusal() || (slot = claim_io(large)); });
 	if (!slot && st.ok())
 		st = mapping.refusal() ? mapping.refusal() : KD_EPIPE;

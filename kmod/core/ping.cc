@@ -120,7 +120,7 @@ bool kd_queue::try_ping(uint32_t len, PingWait &waiter, Status &st)
 	return true;
 }
 
-Status kd_channel::ping(Sleepable s, struct kdirect_ping &p)
+Status kd_channel::ping(Sleepable s, struct kdirect_ping &p, uint32_t open_flags)
 {
 	uint64_t timeout = p.timeout_ns ? p.timeout_ns : default_timeout_ns;
 	bool poll = p.flags & KDIRECT_PING_POLL;
@@ -144,7 +144,8 @@ Status kd_channel::ping(Sleepable s, struct kdirect_ping &p)
 	bool begun = false;
 	Status posted;
 	uint64_t start = kd_now_ns();
-	Status st = wait(s, ping_waitq, poll, KD_WAIT_INTERRUPTIBLE, timeout, [&] {
+	const Waiting how(poll, open_flags);
+	Status st = wait(s, ping_waitq, how, KD_WAIT_INTERRUPTIBLE, timeout, [&] {
 		return send_ended() || (begun = queue.try_ping(p.size, waiter, posted));
 	});
 	if (!begun)
@@ -153,7 +154,7 @@ Status kd_channel::ping(Sleepable s, struct kdirect_ping &p)
 		KD_FAIL(*this, posted.err(), "queue %u: cannot post a SEND (error %d)", queue.index,
 			posted.err());
 	uint64_t spent = kd_now_ns() - start;
-	st = wait(s, ping_waitq, poll, KD_WAIT_INTERRUPTIBLE, spent < timeout ? timeout - spent : 0,
+	st = wait(s, ping_waitq, how, KD_WAIT_INTERRUPTIBLE, spent < timeout ? timeout - spent : 0,
 		  [&] {
 			  return __atomic_load_n(&waiter.answered, __ATOMIC_ACQUIRE) ||
 				 send_ended();

@@ -7,6 +7,7 @@
 #include "limits.hh"
 #include "list.hh"
 #include "os.hh"
+#include "poll.hh"
 #include "wire.hh"
 
 namespace kd
@@ -213,8 +214,8 @@ struct kd_queue {
 	kd::IoSlot *claim_io(bool large);
 	bool has_large_io(); // a claim would succeed now
 	// Waits for one; nullptr: `st` says why there is none.
-	kd::IoSlot *await_io(kd::Sleepable s, const kd::Mapping &mapping, bool large, bool polls,
-			     kd::Status &st);
+	kd::IoSlot *await_io(kd::Sleepable s, const kd::Mapping &mapping, bool large,
+			     kd::Waiting how, kd::Status &st);
 	void unclaim_io(kd::IoSlot *slot);
 	void io_done(kd::IoSlot *slot, const kd_wc &wc);
 	void finish_io(kd::IoSlot *slot, int err, uint16_t status);
@@ -290,6 +291,10 @@ struct kd_queue {
 	bool polled = false;   // since service() last looked; poll_lock
 	bool retiring = false; // service() ends; poll_lock
 	kd_work service_work;
+	kd::PollPolicy poll_policy;
+	std::atomic<uint64_t> poll_cpu_ns{0}; // of its callers
+	std::atomic<uint64_t> naps{0};        // of hybrid ones
+	std::atomic<uint64_t> poll_sleeps{0}; // of adaptive ones
 
 	kd::Tally cqe_interrupt, cqe_polled, polls, rx; // by whoever handles the CQ
 	kd::Tally rx_messages, rx_bytes, rx_rendezvous;

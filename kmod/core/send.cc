@@ -103,7 +103,7 @@ Status kd_channel::claim(Sleepable s, WaitStyle style, bool large, Claim &out)
 	}
 	if (style.nowait)
 		return KD_EAGAIN;
-	Status st = wait(s, tx_waitq, style.poll, KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
+	Status st = wait(s, tx_waitq, style.waiting(), KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
 			 [&] { return send_ended() || try_claim(style, large, out); });
 	if (out.slot)
 		return {};
@@ -214,8 +214,8 @@ Status kd_channel::post_offer(const Claim &claim, kd_pages *pages, uint32_t len,
 // stays on its way.
 Status kd_channel::await_offer(Sleepable s, const Claim &claim, OfferWait &waiter)
 {
-	Status st = wait(s, tx_waitq, false, KD_WAIT_KILLABLE, KD_FOREVER,
-			 [&] { return waiter.finished.load(std::memory_order_acquire); });
+	Status st = wait_event(s, tx_waitq, KD_WAIT_KILLABLE, KD_FOREVER,
+			       [&] { return waiter.finished.load(std::memory_order_acquire); });
 	SpinGuard guard(claim.queue->tx_lock);
 	if (!waiter.finished) {
 		claim.offer->waiter = nullptr;

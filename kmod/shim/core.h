@@ -160,6 +160,8 @@ struct kdirect_buffer;
 struct kdirect_map_info;
 struct kdirect_submit;
 /* [sleep] what kdirect.h says of the ioctls */
+int kd_map_set_flags(struct kd_map_file *file, uint32_t flags);
+uint32_t kd_map_flags(const struct kd_map_file *file);
 int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *submit);
 int kd_map_buffer_set(struct kd_map_file *file, const struct kdirect_buffer *buffer);
 int kd_map_buffer_del(struct kd_map_file *file, uint32_t index);

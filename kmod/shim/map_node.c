@@ -89,12 +89,25 @@ static long kd_map_file_info(struct kd_map_file *file, struct kdirect_map_info _
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
+static long kd_map_file_set_flags(struct kd_map_file *file, u32 __user *arg)
+{
+	u32 flags;
+
+	if (get_user(flags, arg))
+		return -EFAULT;
+	return kd_to_errno(kd_map_set_flags(file, flags));
+}
+
 static long kd_map_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct kd_map_file *map_file = file->private_data;
 	void __user *ptr = (void __user *)arg;
 
 	switch (cmd) {
+	case KDIRECT_IOC_SET_FLAGS:
+		return kd_map_file_set_flags(map_file, ptr);
+	case KDIRECT_IOC_GET_FLAGS:
+		return put_user(kd_map_flags(map_file), (u32 __user *)ptr);
 	case KDIRECT_IOC_SUBMIT:
 		return kd_map_file_submit(map_file, ptr);
 	case KDIRECT_IOC_BUFFER_SET:

@@ -105,6 +105,8 @@ int kd_fill_channel(struct sk_buff *skb, const struct kd_channel_info *info)
 	       nla_put_u32(skb, KDIRECT_A_KEEP_ALIVE_MS, params->keep_alive_ms) ||
 	       nla_put_u32(skb, KDIRECT_A_CONNECT_TIMEOUT_MS, params->connect_timeout_ms) ||
 	       nla_put_u32(skb, KDIRECT_A_DRAIN_TIMEOUT_MS, params->drain_timeout_ms) ||
+	       nla_put_u32(skb, KDIRECT_A_POLL_MODE, params->poll_mode) ||
+	       nla_put_u32(skb, KDIRECT_A_POLL_CPU_PERCENT, params->poll_cpu_percent) ||
 	       kd_put_flag(skb, KDIRECT_A_SOCKET_OWNER, params->owner) ||
 	       kd_put_text(skb, KDIRECT_A_LISTENER, info->listener) ||
 	       nla_put_u32(skb, KDIRECT_A_STATE, info->state) ||
@@ -130,6 +132,9 @@ static int kd_put_queue(struct sk_buff *skb, const struct kd_queue_stats *queue)
 	    kd_put_u64(skb, KDIRECT_A_QUEUE_CQE_INTERRUPT, queue->cqe_interrupt) ||
 	    kd_put_u64(skb, KDIRECT_A_QUEUE_CQE_POLLED, queue->cqe_polled) ||
 	    kd_put_u64(skb, KDIRECT_A_QUEUE_POLLS, queue->polls) ||
+	    kd_put_u64(skb, KDIRECT_A_QUEUE_POLL_CPU_NS, queue->poll_cpu_ns) ||
+	    kd_put_u64(skb, KDIRECT_A_QUEUE_POLL_NAPS, queue->poll_naps) ||
+	    kd_put_u64(skb, KDIRECT_A_QUEUE_POLL_SLEEPS, queue->poll_sleeps) ||
 	    kd_put_u64(skb, KDIRECT_A_QUEUE_TX, queue->tx) ||
 	    kd_put_u64(skb, KDIRECT_A_QUEUE_RX, queue->rx) ||
 	    nla_put_u32(skb, KDIRECT_A_QUEUE_MR_TOTAL, queue->mr_total) ||

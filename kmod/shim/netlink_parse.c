@@ -57,6 +57,8 @@ const struct nla_policy kd_channel_new_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_KEEP_ALIVE_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_CONNECT_TIMEOUT_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_DRAIN_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_POLL_MODE]		= { .type = NLA_U32 },
+	[KDIRECT_A_POLL_CPU_PERCENT]	= { .type = NLA_U32 },
 	[KDIRECT_A_SOCKET_OWNER]	= { .type = NLA_FLAG },
 };
 
@@ -65,6 +67,8 @@ const struct nla_policy kd_channel_set_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_EAGER_LIMIT]		= { .type = NLA_U32 },
 	[KDIRECT_A_KEEP_ALIVE_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_DRAIN_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_POLL_MODE]		= { .type = NLA_U32 },
+	[KDIRECT_A_POLL_CPU_PERCENT]	= { .type = NLA_U32 },
 };
 
 /* As in the specification and in the tool. */
@@ -91,6 +95,8 @@ static const char *kd_attr_name(u16 attr)
 		[KDIRECT_A_CONNECT_TIMEOUT_MS]	= "connect-timeout-ms",
 		[KDIRECT_A_DRAIN_TIMEOUT_MS]	= "drain-timeout-ms",
 		[KDIRECT_A_SOCKET_OWNER]	= "socket-owner",
+		[KDIRECT_A_POLL_MODE]		= "poll-mode",
+		[KDIRECT_A_POLL_CPU_PERCENT]	= "poll-cpu-percent",
 		[KDIRECT_A_DEV_NAME]		= "dev-name",
 		[KDIRECT_A_LISTENER]		= "listener",
 		[KDIRECT_A_EXPORT]		= "export",
@@ -287,6 +293,10 @@ int kd_parse_channel(struct genl_info *info, bool new, struct kd_channel_params 
 		out->has |= KD_HAS_KEEP_ALIVE;
 	if (kd_parse_u32(info, KDIRECT_A_DRAIN_TIMEOUT_MS, &out->drain_timeout_ms))
 		out->has |= KD_HAS_DRAIN_TIMEOUT;
+	if (kd_parse_u32(info, KDIRECT_A_POLL_MODE, &out->poll_mode))
+		out->has |= KD_HAS_POLL_MODE;
+	if (kd_parse_u32(info, KDIRECT_A_POLL_CPU_PERCENT, &out->poll_cpu_percent))
+		out->has |= KD_HAS_POLL_CPU;
 	kd_parse_u16(info, KDIRECT_A_QUEUES, &out->queues);
 	kd_parse_u16(info, KDIRECT_A_POLL_QUEUES, &out->poll_queues);
 	kd_parse_u32(info, KDIRECT_A_DEPTH, &out->depth);

@@ -89,6 +89,8 @@ int kd_wait(struct kd_waitq *wq, bool (*done)(void *arg), void *arg, uint64_t ti
  * KD_EINTR when a signal is pending, else 0.
  */
 int kd_poll_pause(void);
+/* [sleep] so long, or until a signal of @mode: KD_EINTR */
+int kd_nap(uint64_t ns, enum kd_wait_mode mode);
 bool kd_killed(void);				/* [sleep] a fatal signal is pending */
 
 /* --- deferred work ---------------------------------------------------------- */

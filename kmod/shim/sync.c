@@ -150,6 +150,17 @@ int kd_wait(struct kd_waitq *wq, bool (*done)(void *arg), void *arg, uint64_t ti
 	return left ? 0 : KD_ETIMEDOUT;
 }
 
+int kd_nap(uint64_t ns, enum kd_wait_mode mode)
+{
+	ktime_t timeout = ns_to_ktime(ns);
+
+	set_current_state(mode == KD_WAIT_KILLABLE ? TASK_KILLABLE : TASK_INTERRUPTIBLE);
+	schedule_hrtimeout(&timeout, HRTIMER_MODE_REL);
+	if (mode == KD_WAIT_KILLABLE ? fatal_signal_pending(current) : signal_pending(current))
+		return KD_EINTR;
+	return 0;
+}
+
 int kd_poll_pause(void)
 {
 	if (signal_pending(current))

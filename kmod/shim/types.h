@@ -100,6 +100,8 @@ enum {
 	KD_HAS_EAGER_LIMIT	= 1U << 3,
 	KD_HAS_KEEP_ALIVE	= 1U << 4,
 	KD_HAS_DRAIN_TIMEOUT	= 1U << 5,
+	KD_HAS_POLL_MODE	= 1U << 6,
+	KD_HAS_POLL_CPU		= 1U << 7,
 };
 
 /**
@@ -139,6 +141,8 @@ struct kd_channel_params {
 	uint32_t		keep_alive_ms;
 	uint32_t		connect_timeout_ms;
 	uint32_t		drain_timeout_ms;
+	uint32_t		poll_mode;	/* enum kdirect_poll_mode */
+	uint32_t		poll_cpu_percent;
 	uint64_t		owner;
 };
 
@@ -371,6 +375,7 @@ struct kd_queue_stats {
 	uint32_t	index, kind, qpn, depth, credits;
 	uint32_t	mr_total, mr_used;
 	uint64_t	cqe_interrupt, cqe_polled, polls, tx, rx;
+	uint64_t	poll_cpu_ns, poll_naps, poll_sleeps;
 };
 
 #define KD_MAX_QUEUES	65	/* control queue and 64 data queues */

@@ -258,6 +258,54 @@ static void poll_pause(struct kunit *test)
 	}
 }
 
+struct kdk_nap {
+	enum kd_wait_mode	mode;
+	uint64_t		ns;
+	int			ret;
+};
+
+static void kdk_nap_as_told(void *arg)
+{
+	struct kdk_nap *nap = arg;
+	uint64_t start = kd_now_ns();
+
+	nap->ret = kd_nap(nap->ns, nap->mode);
+	nap->ns = kd_now_ns() - start;
+}
+
+static void naps(struct kunit *test)
+{
+	static const enum kd_wait_mode modes[] = { KD_WAIT_KILLABLE, KD_WAIT_INTERRUPTIBLE };
+	struct kdk_nap *nap = kunit_kzalloc(test, sizeof(*nap), GFP_KERNEL);
+	struct kdk_thread thread;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, nap);
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		nap->mode = modes[i];
+		nap->ns = 300000;
+		kdk_nap_as_told(nap);
+		KUNIT_EXPECT_EQ(test, nap->ret, 0);
+		KUNIT_EXPECT_GE(test, nap->ns, 300000);
+		/* a signal of the mode ends a long one */
+		nap->ns = 3600ULL * NSEC_PER_SEC;
+		KUNIT_ASSERT_EQ(test, kdk_thread_start(&thread, kdk_nap_as_told, nap), 0);
+		msleep(20);
+		kdk_thread_signal(&thread, modes[i] == KD_WAIT_KILLABLE ? SIGKILL : SIGUSR1);
+		kdk_thread_join(&thread);
+		KUNIT_EXPECT_EQ(test, nap->ret, KD_EINTR);
+		KUNIT_EXPECT_LT(test, nap->ns, 60ULL * NSEC_PER_SEC);
+	}
+	/* no other signal ends it */
+	nap->mode = KD_WAIT_KILLABLE;
+	nap->ns = 100 * KDK_MS;
+	KUNIT_ASSERT_EQ(test, kdk_thread_start(&thread, kdk_nap_as_told, nap), 0);
+	kdk_thread_signal(&thread, SIGUSR1);
+	kdk_thread_join(&thread);
+	KUNIT_EXPECT_EQ(test, nap->ret, 0);
+	KUNIT_EXPECT_GE(test, nap->ns, 100 * KDK_MS);
+}
+
 static void clock(struct kunit *test)
 {
 	uint64_t last = kd_now_ns();
@@ -302,6 +350,7 @@ static struct kunit_case kdk_waits_cases[] = {
 	KUNIT_CASE(wake_keys),
 	KUNIT_CASE(wakes_all),
 	KUNIT_CASE(poll_pause),
+	KUNIT_CASE(naps),
 	KUNIT_CASE(clock),
 	KUNIT_CASE(chance),
 	{}

@@ -63,6 +63,8 @@
 	X(map_release)                                                                             \
 	X(map_size)                                                                                \
 	X(map_io)                                                                                  \
+	X(map_set_flags)                                                                           \
+	X(map_flags)                                                                               \
 	X(map_submit)                                                                              \
 	X(map_buffer_set)                                                                          \
 	X(map_buffer_del)                                                                          \

@@ -76,6 +76,8 @@
 #define kd_map_release KD_OF(map_release)
 #define kd_map_size KD_OF(map_size)
 #define kd_map_io KD_OF(map_io)
+#define kd_map_set_flags KD_OF(map_set_flags)
+#define kd_map_flags KD_OF(map_flags)
 #define kd_map_submit KD_OF(map_submit)
 #define kd_map_buffer_set KD_OF(map_buffer_set)
 #define kd_map_buffer_del KD_OF(map_buffer_del)

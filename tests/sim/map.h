@@ -39,6 +39,7 @@ public:
 	int set_buffer(const kdirect_buffer &buffer);
 	int del_buffer(uint32_t index);
 	kdirect_map_info info();
+	kd_map_file *get() const { return file; }
 	/* Submits all of @descs and waits for as many completions. */
 	std::vector<kdirect_completion> run(const std::vector<kdirect_desc> &descs,
 					    uint32_t flags = 0);

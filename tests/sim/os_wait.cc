@@ -215,6 +215,17 @@ int kd_poll_pause(void)
 	return w.sched.current()->signal_ends(false) ? KD_EINTR : 0;
 }
 
+int kd_nap(uint64_t ns, enum kd_wait_mode mode)
+{
+	World &w = world();
+
+	w.enter(__func__, true);
+	if (w.sched.current()->nowait)
+		fail("kd_nap() for a caller that must not block");
+	w.sched.sleep(ns + w.sched.rng.range(0, ns / 4 + 1 * us));
+	return w.sched.current()->signal_ends(mode == KD_WAIT_KILLABLE) ? KD_EINTR : 0;
+}
+
 void kd_work_init(struct kd_work *work, void (*fn)(struct kd_work *work))
 {
 	if (world().works.contains(work))

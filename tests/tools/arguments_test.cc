@@ -108,7 +108,9 @@ TEST(Arguments, NamesTheValueAndWhatIsValid)
 	EXPECT_EQ(add("drain-timeout", "9ms"), "drain-timeout '9ms': must be 10ms to 60s");
 	EXPECT_EQ(add("deep", "1"), "unknown key 'deep': use to, from, queues, poll-queues, depth, "
 				    "max-message, eager-limit, keep-alive, connect-timeout, "
-				    "drain-timeout or nowait");
+				    "drain-timeout, poll-mode, poll-cpu or nowait");
+	EXPECT_EQ(add("poll-mode", "often"), "poll-mode 'often': must be busy, hybrid or adaptive");
+	EXPECT_EQ(add("poll-cpu", "0"), "poll-cpu '0': must be 1 to 100");
 	EXPECT_EQ(add("de\x1bpth", "1").substr(0, 23), "unknown key 'de\\x1bpth'");
 	EXPECT_EQ(refusal(channel_object, "show", {"c0", "c1"}), "unexpected 'c1'");
 }

@@ -109,7 +109,9 @@ TEST(Table, PresetsAreValidValues)
 	for_each_parameter([](const Parameter &parameter, const std::string &path) {
 		const bool has_range = !describe_range(parameter).empty();
 
-		if (parameter.attr && has_range && !parameter.preset.empty()) {
+		const bool checked = has_range || parameter.type == Type::choice;
+
+		if (parameter.attr && checked && !parameter.preset.empty()) {
 			EXPECT_NO_THROW(parse_value(parameter, parameter.preset)) << path;
 		}
 	});

@@ -141,6 +141,7 @@ TEST_F(Limits, ChannelRanges)
 		{&P::eager_limit, KDIRECT_A_EAGER_LIMIT, 256, 65536},
 		{&P::connect_timeout_ms, KDIRECT_A_CONNECT_TIMEOUT_MS, 100, 120000},
 		{&P::drain_timeout_ms, KDIRECT_A_DRAIN_TIMEOUT_MS, 10, 60000},
+		{&P::poll_cpu_percent, KDIRECT_A_POLL_CPU_PERCENT, 1, 100},
 	};
 
 	for (const Range<P> &range : ranges)
@@ -153,6 +154,12 @@ TEST_F(Limits, ChannelRanges)
 	for (uint32_t bad : {1u, 99u, 60001u, UINT32_MAX}) {
 		p.keep_alive_ms = bad;
 		EXPECT_EQ(check(p, KDIRECT_A_KEEP_ALIVE_MS), KD_ERANGE);
+	}
+	p = channel();
+	for (uint32_t mode : {0u, 1u, 2u, 3u, UINT32_MAX}) {
+		p.poll_mode = mode;
+		EXPECT_EQ(check(p, KDIRECT_A_POLL_MODE),
+			  mode > KDIRECT_POLL_ADAPTIVE ? KD_ERANGE : 0);
 	}
 }
 

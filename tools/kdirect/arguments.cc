@@ -45,6 +45,15 @@ void check(Name kind, std::string_view name)
 	}
 }
 
+uint64_t parse_choice(const Parameter &parameter, std::string_view text)
+{
+	const auto found = std::ranges::find(parameter.words, text);
+
+	if (found == parameter.words.end())
+		throw BadValue(fmt::format("must be {}", one_of(parameter.words)));
+	return static_cast<uint64_t>(found - parameter.words.begin());
+}
+
 const Parameter &find_parameter(const Command &command, std::string_view key)
 {
 	const auto found = std::ranges::find(command.parameters, key, &Parameter::key);
@@ -80,7 +89,8 @@ std::string describe_range(const Parameter &parameter)
 	case Type::prefix:
 	case Type::name:
 	case Type::listener:
-	case Type::channel: break;
+	case Type::channel:
+	case Type::choice: break;
 	}
 	return {};
 }
@@ -110,6 +120,7 @@ Value parse_value(const Parameter &parameter, std::string_view text)
 	case Type::name:
 	case Type::listener: return checked(text, check_name);
 	case Type::channel: return checked(text, check_channel_name);
+	case Type::choice: return parse_choice(parameter, text);
 	}
 	return std::monostate();
 }

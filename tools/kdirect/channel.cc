@@ -36,6 +36,8 @@ constexpr Field fields[] = {
 	{KDIRECT_A_KEEP_ALIVE_MS, "keep-alive", Format::time_ms_or_off, 2},
 	{KDIRECT_A_CONNECT_TIMEOUT_MS, "connect-timeout", Format::time_ms, 2},
 	{KDIRECT_A_DRAIN_TIMEOUT_MS, "drain-timeout", Format::time_ms, 2},
+	{KDIRECT_A_POLL_MODE, "poll-mode", Format::poll_mode, 2},
+	{KDIRECT_A_POLL_CPU_PERCENT, "poll-cpu", Format::percent, 2},
 	{KDIRECT_A_STATE_AGE_MS, "state-age", Format::time_ms, 3},
 	{KDIRECT_A_OPENS, "opens", Format::number, 3},
 	{KDIRECT_A_NETNS, "netns", Format::number, 3},
@@ -151,7 +153,8 @@ int add(const Arguments &arguments, const Output &)
 int set(const Arguments &arguments, const Output &)
 {
 	if (arguments.settings().empty())
-		throw UsageError("nothing to set: give eager-limit, keep-alive or drain-timeout");
+		throw UsageError("nothing to set: give eager-limit, keep-alive, drain-timeout, "
+				 "poll-mode or poll-cpu");
 
 	Client client;
 
@@ -222,13 +225,15 @@ constexpr Parameter add_parameters[] = {
 		.help = "how long to try until the channel is live",
 	},
 	drain_timeout_parameter,
+	poll_mode_parameter,
+	poll_cpu_parameter,
 	nowait_parameter,
 };
 
 constexpr Parameter set_parameters[] = {
-	without_preset(eager_limit_parameter),
-	without_preset(keep_alive_parameter),
-	without_preset(drain_timeout_parameter),
+	without_preset(eager_limit_parameter),   without_preset(keep_alive_parameter),
+	without_preset(drain_timeout_parameter), without_preset(poll_mode_parameter),
+	without_preset(poll_cpu_parameter),
 };
 
 constexpr Parameter del_parameters[] = {nowait_parameter};

@@ -29,6 +29,7 @@ enum class Type {
 	name,
 	listener, // the name of one
 	channel,
+	choice, // one of Parameter::words; the attribute is its place among them
 };
 
 struct Parameter {
@@ -39,7 +40,8 @@ struct Parameter {
 	uint64_t max = 0;
 	bool required = false;
 	bool repeated = false;
-	std::string_view word = {};   // taken instead of a value: "off", "none"
+	std::string_view word = {}; // taken instead of a value: "off", "none"
+	std::span<const std::string_view> words = {};
 	std::string_view preset = {}; // what holds if it is not given
 	std::string_view help = {};
 };

@@ -187,8 +187,10 @@ std::string bash_script()
 				append(key_list, parameter.key);
 				if (parameter.type == Type::flag)
 					append(flag_list, parameter.key);
-				words.add(fmt::format("{} {}", path, parameter.key),
-					  parameter.word);
+				std::string word_list(parameter.word);
+				for (const std::string_view word : parameter.words)
+					append(word_list, word);
+				words.add(fmt::format("{} {}", path, parameter.key), word_list);
 				of.add(fmt::format("{} {}", path, parameter.key),
 				       takes(parameter.type));
 			}

@@ -180,4 +180,9 @@ std::string queue_kind_name(uint64_t kind)
 	return name_in(names, "kind", kind);
 }
 
+std::string poll_mode_name(uint64_t mode)
+{
+	return name_in(poll_modes, "mode", mode);
+}
+
 } // namespace kdirect

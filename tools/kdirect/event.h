@@ -44,6 +44,9 @@ private:
 
 // What an event means to who waits for channel name to be live. It may have been removed, or
 // else an older channel of that name: the kernel must be asked.
+// In the order of enum kdirect_poll_mode.
+constexpr std::string_view poll_modes[] = {"busy", "hybrid", "adaptive"};
+
 enum class Verdict { waiting, live, removed };
 
 Verdict judge(const Event &event, const std::string &name);
@@ -53,6 +56,7 @@ std::string state_name(uint64_t state);
 std::string event_name(uint64_t type);
 std::string transport_name(uint64_t transport);
 std::string queue_kind_name(uint64_t kind);
+std::string poll_mode_name(uint64_t mode);
 std::string map_state_name(uint64_t state);
 
 } // namespace kdirect

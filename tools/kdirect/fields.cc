@@ -90,6 +90,8 @@ void add_json(Json &json, const Field &field, const Attributes &attributes)
 	case Format::size: json[key("_bytes")] = number.value_or(0); break;
 	case Format::time_ms:
 	case Format::time_ms_or_off: json[key("_ms")] = number.value_or(0); break;
+	case Format::time_ns: json[key("_ns")] = number.value_or(0); break;
+	case Format::percent: json[key("_percent")] = number.value_or(0); break;
 	case Format::endpoint: {
 		const Endpoint endpoint = to_endpoint(field.attr, attributes);
 
@@ -195,9 +197,11 @@ std::optional<std::string> to_text(const Field &field, const Attributes &attribu
 		return std::nullopt;
 	switch (field.format) {
 	case Format::text: return escape(*attributes.string(field.attr));
-	case Format::number: return fmt::format("{}", number);
+	case Format::number:
+	case Format::percent: return fmt::format("{}", number);
 	case Format::size: return format_size(number);
 	case Format::time_ms: return format_time(ms_to_ns(number));
+	case Format::time_ns: return format_time(number);
 	case Format::time_ms_or_off: return number ? format_time(ms_to_ns(number)) : "off";
 	case Format::guid: return format_guid(number);
 	case Format::address: return format(to_address(attributes.find(field.attr)));
@@ -210,6 +214,7 @@ std::optional<std::string> to_text(const Field &field, const Attributes &attribu
 	case Format::state: return state_name(number);
 	case Format::transport: return transport_name(number);
 	case Format::queue_kind: return queue_kind_name(number);
+	case Format::poll_mode: return poll_mode_name(number);
 	case Format::map_state: return map_state_name(number);
 	case Format::hex: return fmt::format("{:016x}", number);
 	case Format::flag: return "yes";

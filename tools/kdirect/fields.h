@@ -21,6 +21,8 @@ enum class Format {
 	size,
 	time_ms,
 	time_ms_or_off, // 0 means off
+	time_ns,
+	percent,
 	guid,
 	address,
 	endpoint, // with the port attribute that belongs to it
@@ -28,6 +30,7 @@ enum class Format {
 	state,
 	transport,
 	queue_kind,
+	poll_mode,
 	map_state,
 	hex,
 	flag,   // the key alone, if it is there

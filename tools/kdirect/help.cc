@@ -16,9 +16,9 @@ namespace
 
 constexpr size_t columns = 80;
 
-std::string_view placeholder(Type type)
+std::string placeholder(const Parameter &parameter)
 {
-	switch (type) {
+	switch (parameter.type) {
 	case Type::flag: return {};
 	case Type::count16:
 	case Type::count32: return "N";
@@ -33,6 +33,7 @@ std::string_view placeholder(Type type)
 	case Type::name: return "NAME";
 	case Type::listener: return "LISTENER";
 	case Type::channel: return "CHANNEL";
+	case Type::choice: return fmt::format("{}", fmt::join(parameter.words, "|"));
 	}
 	return {};
 }
@@ -43,7 +44,7 @@ std::string usage(const Parameter &parameter)
 	std::string text(parameter.key);
 
 	if (parameter.type != Type::flag)
-		text += fmt::format(" {}", placeholder(parameter.type));
+		text += fmt::format(" {}", placeholder(parameter));
 	if (!parameter.word.empty())
 		text += fmt::format("|{}", parameter.word);
 	return text;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "command.h"
+#include "event.h"
 #include "kdirect_netlink.h"
 #include "quantity.h"
 
@@ -49,6 +50,25 @@ constexpr Parameter drain_timeout_parameter{
 	.max = 60 * ns_per_s,
 	.preset = "3s",
 	.help = "how long a teardown waits for what is in flight",
+};
+
+constexpr Parameter poll_mode_parameter{
+	.key = "poll-mode",
+	.type = Type::choice,
+	.attr = KDIRECT_A_POLL_MODE,
+	.words = poll_modes,
+	.preset = "busy",
+	.help = "what those who poll do",
+};
+
+constexpr Parameter poll_cpu_parameter{
+	.key = "poll-cpu",
+	.type = Type::count32,
+	.attr = KDIRECT_A_POLL_CPU_PERCENT,
+	.min = 1,
+	.max = 100,
+	.preset = "50",
+	.help = "percent of a CPU that adaptive polling may take for each queue",
 };
 
 constexpr Parameter max_channels_parameter{

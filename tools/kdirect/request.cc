@@ -40,6 +40,7 @@ void put(Message &message, const Setting &setting)
 	case Type::count16:
 	case Type::port: return message.put_u16(attr, static_cast<uint16_t>(number(setting.value)));
 	case Type::count32:
+	case Type::choice:
 	case Type::size: return message.put_u32(attr, static_cast<uint32_t>(number(setting.value)));
 	case Type::size64: return message.put_u64(attr, number(setting.value));
 	case Type::name:

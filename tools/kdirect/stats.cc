@@ -19,6 +19,9 @@ constexpr Field queue_fields[] = {
 	{KDIRECT_A_QUEUE_CQE_INTERRUPT, "cqe-interrupt", Format::number},
 	{KDIRECT_A_QUEUE_CQE_POLLED, "cqe-polled", Format::number},
 	{KDIRECT_A_QUEUE_POLLS, "polls", Format::number},
+	{KDIRECT_A_QUEUE_POLL_CPU_NS, "poll-cpu", Format::time_ns},
+	{KDIRECT_A_QUEUE_POLL_NAPS, "poll-naps", Format::number},
+	{KDIRECT_A_QUEUE_POLL_SLEEPS, "poll-sleeps", Format::number},
 	{KDIRECT_A_QUEUE_MR_USED, "mr-used", Format::number},
 	{KDIRECT_A_QUEUE_MR_TOTAL, "mr-total", Format::number},
 };

@@ -73,6 +73,8 @@ void Schedule::add_channel(Machine &m, Rng &rng, const std::string &name)
 		p.drain_timeout_ms = static_cast<uint32_t>(faultless        ? 3000
 							   : rng.chance(50) ? 300
 									    : rng.range(10, 50));
+		p.poll_mode = p.depth % 3;
+		p.poll_cpu_percent = 1 + p.eager_limit % 100;
 	});
 }
 
@@ -83,10 +85,12 @@ void Schedule::change_channel(Machine &m, Rng &rng, const std::string &name)
 
 	m.node->core->channel_defaults(&params);
 	set_name(params.name, name);
-	params.has = static_cast<uint32_t>(rng.below(8)) << 3;
+	params.has = static_cast<uint32_t>(rng.below(32)) << 3;
 	params.eager_limit = static_cast<uint32_t>(rng.range(256, 600));
 	params.keep_alive_ms = static_cast<uint32_t>(rng.chance(30) ? 0 : rng.range(100, 400));
 	params.drain_timeout_ms = static_cast<uint32_t>(faultless ? 3000 : rng.range(10, 400));
+	params.poll_mode = params.eager_limit % 3;
+	params.poll_cpu_percent = 1 + params.eager_limit % 100;
 	(void)m.node->core->channel_set(reinterpret_cast<kd_net *>(m.node->net), &params, &error);
 }
 
