@@ -56,6 +56,37 @@ honest_use()
 	check "$text: ping" kdirect ping c0 count 3
 }
 
+# What a mapping's export has: neither whole pages nor, where KASAN looks, a full key of
+# rxe (Documentation/testing.md).
+export_size()
+{
+	[ -e /sys/kernel/debug/kmemleak ] && echo 1000001 || echo $(((5 << 20) + 1))
+}
+
+# Pages of user memory that anybody has pinned.
+pages_pinned()
+{
+	awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 }
+		END { print n }' /proc/vmstat
+}
+
+pinned_are()
+{
+	[ "$(pages_pinned)" = "$1" ]
+}
+
+# map_use TEXT: all of m0 is written and read
+map_use()
+{
+	local size
+
+	size=$(export_size)
+	head -c "$size" /dev/urandom >"$work/data"
+	check "$1: the mapping is written" \
+		dd if="$work/data" of=/dev/kdirect/m0 bs=100001 conv=notrunc,nocreat status=none
+	check "$1: and read" cmp "$work/data" /dev/kdirect/m0
+}
+
 # The end of a scenario: c0 and its listener go, and nothing is left.
 finish_pair()
 {

@@ -206,6 +206,17 @@ reached()
 	[ "$(counted "$1" "$2")" -ge "$3" ]
 }
 
+# fixed_now CHANNEL: its fixed buffers
+fixed_now()
+{
+	kdirect -j -d stats "$1" | grep -o '"fixed_buffers":[0-9]*' | cut -d: -f2
+}
+
+no_fixed()
+{
+	[ "$(fixed_now "$1")" = 0 ]
+}
+
 # opened CHANNEL N: by so many files, so that programs that were started are there
 opened()
 {

@@ -17,27 +17,18 @@ need "a mapping of it" kdirect map add m0 channel c0 export mem0
 gtests descriptors desc_test $m $size
 matches "stats count them" "$(kdirect -d stats c0)" 'map-atomics [1-9].* descs [1-9].* desc-posts [1-9]'
 
-# fixed_now: fixed buffers of c0
-fixed_now()
-{
-	kdirect -j -d stats c0 | grep -o '"fixed_buffers":[0-9]*' | cut -d: -f2
-}
-no_fixed()
-{
-	[ "$(fixed_now)" = 0 ]
-}
-check "no buffer is left" wait_for 10 no_fixed
+check "no buffer is left" wait_for 10 no_fixed c0
 
 start load desc_load $m $size
 start polled desc_load $m $size poll
 wander 300
-is "there are their buffers" "$(fixed_now)" 2
+is "there are their buffers" "$(fixed_now c0)" 2
 check "the export is deleted under load" kdirect export del mem0
 ends "the load hears of it" load 30 0
 ends "so does the polled one" polled 30 0
 matches "so it was the export" "$(cat "$work/load")" 'Stale file handle after [1-9]'
 matches "for both" "$(cat "$work/polled")" 'Stale file handle after [1-9]'
-check "no buffer is left" wait_for 10 no_fixed
+check "no buffer is left" wait_for 10 no_fixed c0
 check "the mapping is deleted" kdirect map del m0
 
 need "an export" kdirect export add mem0 listener store size 16M
@@ -50,7 +41,7 @@ wander 100
 check "the mapping is deleted under load" kdirect map del m0
 ends "the load hears of it" load 30 0
 matches "so it was the mapping" "$(cat "$work/load")" 'No such device after [1-9]'
-check "no buffer is left" wait_for 10 no_fixed
+check "no buffer is left" wait_for 10 no_fixed c0
 
 need "it is mapped again" kdirect map add m0 channel c0 export mem0
 start load desc_load $m $size

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // hostile_calls [--seed S] [--count N] [--threads T] [--user nobody] NODE...: system
-// calls on the nodes of channels that no sane program makes. Each result must be one
-// that uapi/kdirect.h or the system call's manual documents, and each call must end.
-// One thread's calls follow from the seed; what they meet depends on the others.
+// calls on the nodes of channels, or of mappings, that no sane program makes. Each result must be
+// one that uapi/kdirect.h or the system call's manual documents, and each call must end. One
+// thread's calls follow from the seed; what they meet depends on the others.
 #include "hostile_files.h"
 
 #include <climits>
+#include <fstream>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -22,7 +23,7 @@ namespace
 constexpr const char *usage =
 	"usage: hostile_calls [--seed S] [--count N] [--threads T] [--only T] [--seconds S]\n"
 	"                     [--user root|nobody] [--ending] [--patience S] [--trace] NODE...\n"
-	"--ending: others end the channels meanwhile, and may bring them back\n"
+	"--ending: others end the channels or mappings meanwhile, and may bring them back\n"
 	"SIGTERM ends it earlier, in order";
 
 int flags_of(Thread &t)
@@ -35,8 +36,12 @@ int flags_of(Thread &t)
 	return t.actor.one_of(flags);
 }
 
-off_t offset_of(Thread &t)
+off_t offset_of(Thread &t, const Target &file)
 {
+	auto size = off_t(file.node->map.size);
+	if (file.node->mapping && t.actor.one_in(2))
+		return t.actor.one_in(3) ? t.actor.one_of({size - 1, size, size + 1, size - 5000})
+					 : off_t(t.actor.below(uint64_t(size)));
 	static const off_t offsets[] = {-1,   -1,      -1,        -1,        0, 1,
 					4096, INT_MAX, LLONG_MAX, LLONG_MIN, -2};
 	return t.actor.one_of(offsets);
@@ -62,7 +67,7 @@ void vectored(Thread &t, bool out)
 	Piece array = t.memory.structure(t.actor, v.vecs.data(), v.vecs.size() * sizeof(iovec));
 	bool lost = array.may_fail; // its content is not what we wanted
 	int flags = flags_of(t);
-	off_t offset = offset_of(t);
+	off_t offset = offset_of(t, file);
 	int count = t.actor.one_in(20) ? -1 : int(v.vecs.size());
 	bool simple = t.actor.one_in(3);
 	if (simple)
@@ -70,13 +75,14 @@ void vectored(Thread &t, bool out)
 
 	Target as = file; // with these flags
 	if (flags & RWF_NOWAIT)
-		as.nonblocking = true;
+		as.nonblocking = as.nowait = true;
 	Allowed allowed = transfer_errors(t, as, out, v.total, v.may_fail || lost);
 	allowed.add_if(v.overflows || count < 0 || lost || offset < -1, {EINVAL});
-	allowed.add_if(offset != -1, {ESPIPE});
+	allowed.add_if(offset != -1, {file.node->mapping ? EINVAL : ESPIPE});
 	constexpr int known_flags = RWF_NOWAIT | RWF_DSYNC | RWF_SYNC | RWF_APPEND;
 	allowed.add_if(flags & ~known_flags, {EOPNOTSUPP});
 	allowed.add_if(flags, {EINVAL});
+	allowed.add_if(file.node->mapping && out, {ENOSPC});
 	// the sum is cut at what one call may transfer, but not below a message's length
 	allowed.add_if(lost, {EMSGSIZE, EFAULT});
 
@@ -98,9 +104,32 @@ void vectored(Thread &t, bool out)
 	transferred(t, kind, file, out, n, v.total, v.may_work, allowed);
 }
 
+void placed(Thread &t, Target &file, bool out)
+{
+	size_t len = length(t);
+	Piece p =
+		t.actor.one_in(3) ? t.memory.piece(t.actor, len, out) : t.memory.good(t.actor, len);
+	off_t at = offset_of(t, file);
+	Allowed allowed = transfer_errors(t, file, out, len, p.may_fail);
+	auto size = off_t(file.node->map.size);
+	bool past = at < 0 || len > size_t(LLONG_MAX - at);
+	allowed.add_if(past, {EINVAL});
+	const char *kind = out ? "pwrite" : "pread";
+	t.actor.begin("%s(%d, %s %p, %zu at %lld)", kind, file.fd, p.kind,
+		      static_cast<void *>(p.start), len, static_cast<long long>(at));
+	ssize_t n = out ? pwrite(file.fd, p.start, len, at) : pread(file.fd, p.start, len, at);
+	if (n > 0 && (past || at >= size || n > size - at))
+		t.actor.wrong("%zd bytes past the end", n);
+	transferred(t, kind, file, out, n, len, p.may_work, allowed);
+}
+
 void positioned(Thread &t, bool out)
 {
 	Target &file = t.target();
+	if (file.node->mapping) {
+		placed(t, file, out);
+		return;
+	}
 	Piece p = t.memory.good(t.actor, 4096);
 	off_t offset = t.actor.one_of({off_t(0), off_t(1), off_t(-1), off_t(LLONG_MAX)});
 	t.actor.begin("%s(%d, at %lld)", out ? "pwrite" : "pread", file.fd,
@@ -118,7 +147,10 @@ void transfer(Thread &t)
 {
 	// more reading than writing, so that there is always room for a message
 	bool out = t.actor.below(5) < 2;
-	switch (t.actor.below(10)) {
+	unsigned which = unsigned(t.actor.below(10));
+	if (which >= 7 && t.attack.nodes[0].mapping)
+		which = 0;
+	switch (which) {
 	case 0: positioned(t, out); return;
 	case 1:
 	case 2:
@@ -219,6 +251,8 @@ void drain(const std::vector<Node> &nodes)
 {
 	static std::vector<uint8_t> buffer(2 << 20);
 	for (const Node &node : nodes) {
+		if (node.mapping)
+			continue;
 		int fd = open(node.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd < 0)
 			continue;
@@ -234,6 +268,23 @@ unsigned open_files()
 	for (int fd = 0; fd < 1024; fd++)
 		count += fcntl(fd, F_GETFD) >= 0;
 	return count;
+}
+
+unsigned long long pinned_kib()
+{
+	std::ifstream file("/proc/self/status");
+	for (std::string line; std::getline(file, line);)
+		if (line.rfind("VmPin:", 0) == 0)
+			return std::strtoull(line.c_str() + 6, nullptr, 10);
+	die("there is no VmPin");
+}
+
+// A worker does it, once the last descriptor of a closed file has ended.
+bool unpinned()
+{
+	for (int i = 0; i < 1000 && pinned_kib(); i++)
+		usleep(10000);
+	return pinned_kib() == 0;
 }
 
 int expect_seen(const char *kind, const char *outcome)
@@ -257,11 +308,20 @@ int main(int argc, char **argv)
 	gid_t group = 0;
 	for (const char *path : options.rest) {
 		struct stat st;
-		Node node{path, {}};
+		Node node{path, false, {}, {}};
 		int fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0 || ioctl(fd, KDIRECT_IOC_INFO, &node.info) || fstat(fd, &st))
+		if (fd < 0 || fstat(fd, &st))
 			die("%s: %s", path, errno_name(errno));
+		if (ioctl(fd, KDIRECT_IOC_MAP_INFO, &node.map) == 0) {
+			node.mapping = true;
+			node.info.eager_limit = node.map.eager_limit;
+			node.info.max_message = 1 << 20;
+		} else if (ioctl(fd, KDIRECT_IOC_INFO, &node.info)) {
+			die("%s: %s", path, errno_name(errno));
+		}
 		close(fd);
+		if (!nodes.empty() && node.mapping != nodes[0].mapping)
+			die("channels, or mappings");
 		group = st.st_gid;
 		nodes.push_back(node);
 	}
@@ -291,12 +351,20 @@ int main(int argc, char **argv)
 		status = 1;
 	}
 	// A generator that only ever fails at the door finds nothing.
+	static const std::vector<const char *> of_channels{"read", "write", "readv", "writev",
+							   "ping", "info",  "flags"};
+	static const std::vector<const char *> of_mappings{
+		"read",   "write",      "pread",  "pwrite",   "readv",
+		"writev", "buffer set", "submit", "map info", "descriptor"};
 	if (options.count * options.threads >= 4000 && !options.ending)
-		for (const char *kind :
-		     {"read", "write", "readv", "writev", "ping", "info", "flags"}) {
+		for (const char *kind : nodes[0].mapping ? of_mappings : of_channels) {
 			status |= expect_seen(kind, "");
 			status |= expect_seen(kind, "EFAULT");
 		}
+	if (nodes[0].mapping && !unpinned()) {
+		std::printf("wrong: memory stays pinned: %llu KiB\n", pinned_kib());
+		status = 1;
+	}
 	std::printf("hostile_calls: %s\n", status ? "something was wrong" : "nothing was wrong");
 	return status;
 }

@@ -109,12 +109,14 @@ void info(Thread &t, Target &file)
 		t.actor.wrong("the channel's description has changed");
 }
 
-// All that is none of the four commands, most of it nearly: another size, direction,
+// All that is none of the commands, most of it nearly: another size, direction,
 // number or type. Bit 63..32 of a command do not count.
 void no_command(Thread &t, Target &file)
 {
-	static const uint32_t ours[] = {KDIRECT_IOC_SET_FLAGS, KDIRECT_IOC_GET_FLAGS,
-					KDIRECT_IOC_INFO, KDIRECT_IOC_PING};
+	static const uint32_t ours[] = {KDIRECT_IOC_SET_FLAGS,  KDIRECT_IOC_GET_FLAGS,
+					KDIRECT_IOC_INFO,       KDIRECT_IOC_PING,
+					KDIRECT_IOC_SUBMIT,     KDIRECT_IOC_BUFFER_SET,
+					KDIRECT_IOC_BUFFER_DEL, KDIRECT_IOC_MAP_INFO};
 	static const uint32_t common[] = {TCGETS, TIOCGWINSZ, FIGETBSZ, BLKGETSIZE, 0, 0xffffffff};
 	uint32_t command;
 	switch (t.actor.below(6)) {
@@ -178,7 +180,7 @@ void set_flags(Thread &t, Target &file)
 	int now = fcntl(file.fd, F_GETFL);
 	if (file.known && now >= 0)
 		file.nonblocking = now & O_NONBLOCK;
-	if (now >= 0 && (now & O_DIRECT) && file.known)
+	if (now >= 0 && (now & O_DIRECT) && file.known && !file.node->mapping)
 		t.actor.wrong("O_DIRECT is set");
 }
 
@@ -230,9 +232,15 @@ void map(Thread &t, Target &file)
 	t.actor.expect(
 		"mmap", ok ? 0 : -errno,
 		{ENODEV, EACCES, EINVAL, ENOMEM, EPERM, EBADF, EOVERFLOW, EOPNOTSUPP, EAGAIN});
+	// nothing else is wrong with it
+	bool proper = file.known && file.reads && file.writes && len && len < SIZE_MAX && at >= 0 &&
+		      at <= 4096 && at % 4096 == 0 && !(prot & PROT_EXEC) &&
+		      (flag == MAP_SHARED || flag == MAP_PRIVATE);
 	if (ok) {
 		t.actor.wrong("was mapped");
 		munmap(mem, len);
+	} else if (proper && errno != ENODEV) {
+		t.actor.wrong("gave %s", errno_name(errno));
 	}
 }
 
@@ -289,7 +297,10 @@ void no_regular_file(Thread &t, Target &file)
 	switch (t.actor.below(8)) {
 	case 0:
 		t.actor.begin("%s(%d)", kind = "lseek", file.fd);
-		ret = lseek(file.fd, off_t(t.actor.next_bits(64 - 1)), int(t.actor.below(7)));
+		ret = lseek(file.fd,
+			    t.actor.one_in(2) ? off_t(t.actor.below(file.node->map.size + 2))
+					      : off_t(t.actor.next_bits(64 - 1)),
+			    int(t.actor.below(7)));
 		break;
 	case 1:
 		t.actor.begin("%s(%d)", kind = "ftruncate", file.fd);
@@ -324,7 +335,8 @@ void no_regular_file(Thread &t, Target &file)
 	}
 	t.actor.expect(kind, ret < 0 ? -errno : ret,
 		       {ESPIPE, EINVAL, EBADF, ENODEV, EOPNOTSUPP, ENOTDIR, EXDEV, EPERM});
-	if (ret >= 0)
+	bool seeks = file.node->mapping && !std::strcmp(kind, "lseek");
+	if (ret >= 0 && (!seeks || uint64_t(ret) > file.node->map.size))
 		t.actor.wrong("succeeded with %lld", static_cast<long long>(ret));
 }
 
@@ -333,7 +345,12 @@ void no_regular_file(Thread &t, Target &file)
 void control(Thread &t)
 {
 	Target &file = t.target();
-	switch (t.actor.below(10)) {
+	unsigned which = unsigned(t.actor.below(10));
+	if (file.node->mapping && which < 4) {
+		map_control(t, file);
+		return;
+	}
+	switch (which) {
 	case 0:
 	case 1: ping(t, file); return;
 	case 2: flags(t, file); return;

@@ -8,7 +8,7 @@
 Thread::Thread(Attack &a, Actor &who) : attack(a), actor(who), memory(a.shifting)
 {
 	for (Target &target : own_)
-		target = {-1, &a.nodes[0], false, false, false, true, false};
+		target = {-1, &a.nodes[0], false, false, false, true, false, false, false, {}};
 	for (unsigned i = 0; i < std::size(own_); i++)
 		reopen();
 	replace_shared();
@@ -35,6 +35,11 @@ void Thread::reopen()
 	int flags = mode | O_CLOEXEC | (actor.below(4) ? O_NONBLOCK : 0);
 	for (unsigned n = unsigned(actor.below(3)); n; n--)
 		flags |= actor.one_in(2) ? actor.one_of(odd) : 0;
+	if (attack.options.ending)
+		flags &= ~O_CREAT; // no file where the node is gone
+	if (target.asked && target.asked->known && !target.exposed && target.fd >= 0 &&
+	    actor.one_in(2))
+		finish_asked(*this, target);
 	if (target.fd >= 0) {
 		actor.begin("close(%d)", target.fd);
 		actor.expect("close", close(target.fd) ? -errno : 0, {});
@@ -49,6 +54,7 @@ void Thread::reopen()
 	// the sticky directory of another user: protected_regular
 	allowed.add_if(flags & O_CREAT, {EACCES});
 	allowed.add_if(attack.options.ending, {ENOENT, ENXIO, ENODEV, EACCES});
+	allowed.add_if(attack.options.ending && node.mapping, {ESTALE, EPIPE});
 	actor.expect("open", fd < 0 ? -errno : fd, allowed);
 	bool path = flags & O_PATH;
 	target = {fd,
@@ -57,7 +63,12 @@ void Thread::reopen()
 		  fd >= 0 && !path && (mode == O_RDWR || mode == O_WRONLY),
 		  bool(flags & O_NONBLOCK),
 		  true,
-		  fd >= 0 && !path};
+		  fd >= 0 && !path,
+		  false,
+		  false,
+		  {}};
+	if (node.mapping && target.open)
+		target.asked = std::make_shared<Asked>();
 }
 
 void Thread::replace_shared()
@@ -80,7 +91,10 @@ Target &Thread::target(bool own)
 			   true,
 			   false,
 			   false,
-			   true};
+			   true,
+			   false,
+			   false,
+			   {}};
 		return shared_;
 	}
 	return own_[actor.below(std::size(own_))];
@@ -168,6 +182,15 @@ Allowed transfer_errors(const Thread &t, const Target &file, bool out, size_t le
 	const kdirect_info &info = file.node->info;
 	Allowed allowed{};
 	allowed.add_if(!(out ? file.writes : file.reads) || !file.known, {EBADF});
+	if (file.node->mapping) {
+		allowed.add_if(file.nowait, {EAGAIN});
+		allowed.add_if(out, {ENOSPC});
+		allowed.add_if(may_fail || len > SSIZE_MAX, {EFAULT});
+		// past the largest place that there is
+		allowed.add_if(len > SSIZE_MAX / 2, {EINVAL});
+		allowed.add_if(t.attack.options.ending, {ESTALE, ENODEV, EPIPE, EIO});
+		return allowed;
+	}
 	allowed.add_if(file.may_not_block(), {EAGAIN});
 	allowed.add_if(file.may_block(), {EINTR});
 	allowed.add_if(may_fail || len > SSIZE_MAX, {EFAULT});
@@ -193,7 +216,13 @@ void transferred(Thread &t, const char *kind, const Target &file, bool out, ssiz
 	bool dead = file.fd < 0 || !(out ? file.writes : file.reads);
 	if (dead)
 		t.actor.wrong("succeeded with %zd on a file that is not open for it", n);
-	else if (out && size_t(n) != len)
+	else if (file.node->mapping) {
+		uint64_t most = std::min<uint64_t>(len, file.node->map.size);
+		if (uint64_t(n) > most)
+			t.actor.wrong("%zd bytes of %zu are done", n, len);
+		else if (size_t(n) == len && len && !may_work)
+			t.actor.wrong("memory that is not there was used");
+	} else if (out && size_t(n) != len)
 		t.actor.wrong("a message of %zu bytes was taken as one of %zd", len, n);
 	else if (out && len > file.node->info.max_message && file.known)
 		t.actor.wrong("a message of %zu bytes was sent", len);

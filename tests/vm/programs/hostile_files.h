@@ -2,14 +2,16 @@
 // The nodes under attack, and the files that a thread holds of them.
 #pragma once
 
-#include "hostile_memory.h"
+#include "hostile_map.h"
 
 #include <fcntl.h>
 #include <kdirect.h>
 
 struct Node {
 	std::string path;
+	bool mapping = false; // then `info` has only what one can ask of both
 	kdirect_info info{};
+	kdirect_map_info map{};
 };
 
 // File numbers that all threads close, replace and use. Far away from the numbers
@@ -25,6 +27,8 @@ struct Target {
 	bool known; // nobody else changes or closes it
 	bool open;
 	bool exposed = false; // others have a duplicate, and may change its flags
+	bool nowait = false;  // in this call
+	std::shared_ptr<Asked> asked{};
 
 	bool may_block() const { return !known || exposed || !nonblocking; }
 	bool may_not_block() const { return !known || exposed || nonblocking; }
@@ -51,6 +55,8 @@ public:
 	Attack &attack;
 	Actor &actor;
 	Memory memory;
+	Arrays arrays;
+	uint64_t descs = 0; // submitted so far
 
 private:
 	void reopen();
@@ -79,7 +85,7 @@ void transferred(Thread &t, const char *kind, const Target &file, bool out, ssiz
 // The groups of calls.
 void transfer(Thread &t);  // read, write and their kin
 void control(Thread &t);   // ioctl, fcntl
-void elsewhere(Thread &t); // what a channel cannot do: mmap, lseek, splice, …
+void elsewhere(Thread &t); // what a node cannot do: mmap, splice, …, and lseek
 void wait_for(Thread &t);  // poll, select, epoll
 void ring(Thread &t);      // io_uring
 void aio(Thread &t);

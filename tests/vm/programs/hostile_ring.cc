@@ -29,6 +29,9 @@ struct Request {
 void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *all)
 {
 	Target &file = r.file;
+	bool mapping = file.node->mapping;
+	// a ring asks a file that is O_NONBLOCK as with RWF_NOWAIT
+	file.nowait = file.may_not_block();
 	r.out = t.actor.one_in(3);
 	switch (t.actor.below(10)) {
 	case 0:
@@ -42,6 +45,8 @@ void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *
 		r.may_work = p.may_work;
 		r.allowed = transfer_errors(t, file, r.out, r.len, p.may_fail);
 		uint64_t offset = t.actor.one_in(6) ? t.actor.below(3) : uint64_t(-1);
+		if (mapping)
+			offset = t.actor.below(file.node->map.size + 10);
 		if (r.out)
 			io_uring_prep_write(sqe, file.fd, p.start, unsigned(r.len), offset);
 		else
@@ -58,12 +63,13 @@ void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *
 		r.may_work = r.vector.may_work;
 		r.allowed = transfer_errors(t, file, r.out, r.len, r.vector.may_fail);
 		r.allowed.add_if(r.vector.overflows, {EINVAL, EFAULT});
+		uint64_t at = mapping ? t.actor.below(file.node->map.size + 10) : uint64_t(-1);
 		if (r.out)
 			io_uring_prep_writev(sqe, file.fd, r.vector.vecs.data(),
-					     unsigned(r.vector.vecs.size()), uint64_t(-1));
+					     unsigned(r.vector.vecs.size()), at);
 		else
 			io_uring_prep_readv(sqe, file.fd, r.vector.vecs.data(),
-					    unsigned(r.vector.vecs.size()), uint64_t(-1));
+					    unsigned(r.vector.vecs.size()), at);
 		break;
 	}
 	case 6:
@@ -241,7 +247,7 @@ namespace
 {
 
 // In a child that shares nothing but files: no allocation, no lock.
-[[noreturn]] void child(Random random, const int *fds, unsigned count, bool exec)
+[[noreturn]] void child(Random random, const int *fds, unsigned count, bool exec, bool maps)
 {
 	signal(SIGALRM, SIG_DFL);
 	static char buffer[70000];
@@ -249,12 +255,13 @@ namespace
 		int fd = fds[random.next() % count];
 		size_t len = random.next() % sizeof(buffer);
 		pollfd ready{fd, POLLIN, 0};
-		switch (random.next() % 5) {
+		switch (random.next() % (maps ? 8 : 5)) {
 		case 0: (void)!read(fd, buffer, len); break;
 		case 1: (void)!write(fd, buffer, len); break;
 		case 2: poll(&ready, 1, 2); break;
 		case 3: close(fd); break;
 		case 4: dup2(fd, fds[random.next() % count]); break;
+		default: child_submit(random, fd); break;
 		}
 	}
 	if (exec) {
@@ -268,15 +275,18 @@ namespace
 void fork_one(Thread &t)
 {
 	int fds[4];
-	for (int &fd : fds)
-		fd = t.target().fd;
+	for (int &fd : fds) {
+		Target &file = t.target();
+		file.exposed |= file.node->mapping;
+		fd = file.fd;
+	}
 	Random random(t.actor.random.next());
 	bool exec = t.actor.one_in(3);
 	useconds_t delay = useconds_t(t.actor.below(8000));
 	t.actor.begin("fork%s, and kill", exec ? " and exec" : "");
 	pid_t pid = fork();
 	if (pid == 0)
-		child(random, fds, std::size(fds), exec);
+		child(random, fds, std::size(fds), exec, t.attack.nodes[0].mapping);
 	if (pid < 0) {
 		t.actor.expect("fork", -errno, {EAGAIN, ENOMEM});
 		return;
