@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// fail_nth calls NODE_A NODE_B PEER PORT [NAME]: each operation on a node or over netlink
-// with the 1st, 2nd, 3rd ... allocation or user copy in it failing (/proc/PID/fail-nth),
-// until it gets through without one. After each, what it was to do is done or is not,
-// and a further try without failures succeeds.
+// fail_nth calls NODE_A NODE_B PEER PORT MAPPING [NAME]: each operation on a node, on one of
+// a mapping of NODE_A's channel, or over netlink with the 1st, 2nd, 3rd ... allocation or user copy
+// in it failing (/proc/PID/fail-nth), until it gets through without one. After each, what it was to
+// do is done or is not, and a further try without failures succeeds.
 //
 // fail_nth workers KIND,... NODE_A NODE_B PEER PORT [STRIDE]: the same for what workers do:
 // "connect" and "connect-poll", both ends of a channel that is added and deleted, and
@@ -50,7 +50,8 @@ void configure()
 	put_file(debugfs + "fail_page_alloc/ignore-gfp-highmem", "N");
 	put_file(debugfs + "fail_page_alloc/min-order", "0");
 	for (const char *what : {"failslab", "fail_page_alloc", "fail_usercopy"})
-		put_file(debugfs + what + "/verbose", "0");
+		if (access((debugfs + what).c_str(), F_OK) == 0) // uml has no user copies that fail
+			put_file(debugfs + what + "/verbose", "0");
 }
 
 const char *doing = "";
@@ -144,7 +145,8 @@ int calls(const Target &target, const char *only)
 {
 	bool good = true;
 	Nth nth;
-	for (const auto &list : {file_operations(target), netlink_operations(target)})
+	for (const auto &list :
+	     {file_operations(target), map_operations(target), netlink_operations(target)})
 		for (const Operation &op : list)
 			if (!only || op.name == only)
 				good &= sweep(op, nth);
@@ -335,12 +337,13 @@ int main(int argc, char **argv)
 {
 	bool worker = argc > 1 && !std::strcmp(argv[1], "workers");
 	int first = worker ? 3 : 2;
-	if (argc < first + 4 || (!worker && std::strcmp(argv[1], "calls") != 0))
-		die("usage: fail_nth calls NODE_A NODE_B PEER PORT [NAME]\n"
+	if (argc < first + 4 + !worker || (!worker && std::strcmp(argv[1], "calls") != 0))
+		die("usage: fail_nth calls NODE_A NODE_B PEER PORT MAPPING [NAME]\n"
 		    "       fail_nth workers KIND[:page],... NODE_A NODE_B PEER PORT [STRIDE]");
 	Target target{argv[first], argv[first + 1], argv[first + 2],
-		      uint16_t(std::atoi(argv[first + 3]))};
-	const char *more = argc > first + 4 ? argv[first + 4] : nullptr;
+		      uint16_t(std::atoi(argv[first + 3])), worker ? nullptr : argv[first + 4]};
+	int next = first + 4 + !worker;
+	const char *more = argc > next ? argv[next] : nullptr;
 	signal(SIGALRM, hangs);
 	signal(SIGPIPE, SIG_IGN);
 	configure();

@@ -12,6 +12,7 @@ struct Target {
 	const char *node_a, *node_b; // of one channel
 	const char *peer;
 	uint16_t port;
+	const char *mapping; // of node_a's channel; calls only
 };
 
 // What one operation consists of. `prepare` and `after` run without failures.
@@ -26,6 +27,7 @@ struct Operation {
 };
 
 std::vector<Operation> file_operations(const Target &target);
+std::vector<Operation> map_operations(const Target &target);
 std::vector<Operation> netlink_operations(const Target &target);
 
 // Helpers that do not fail: they die.

@@ -69,6 +69,135 @@ std::string agrees(int err, bool there, bool wanted)
 	return "";
 }
 
+// --- exports and mappings -----------------------------------------------------------------
+
+constexpr const char *exported = "nth", *mapped = "nth-map";
+
+Bytes export_request()
+{
+	Bytes list;
+	put_string(list, KDIRECT_A_NAME, exported);
+	put_string(list, KDIRECT_A_LISTENER, "store");
+	put_number(list, KDIRECT_A_SIZE, uint64_t(100001));
+	return genl_message(family(), KDIRECT_CMD_EXPORT_NEW, NLM_F_REQUEST | NLM_F_ACK, list);
+}
+
+Bytes map_request()
+{
+	Bytes list;
+	put_string(list, KDIRECT_A_NAME, mapped);
+	put_string(list, KDIRECT_A_CHANNEL, "c0");
+	put_string(list, KDIRECT_A_EXPORT, exported);
+	return genl_message(family(), KDIRECT_CMD_MAP_NEW, NLM_F_REQUEST | NLM_F_ACK, list);
+}
+
+bool is_exported()
+{
+	return ask(named(KDIRECT_CMD_EXPORT_GET, exported)) == 0;
+}
+
+// -1: there is none.
+int map_state()
+{
+	Answer answer = GenlSocket().ask(named(KDIRECT_CMD_MAP_GET, mapped));
+	const uint8_t *data;
+	size_t len;
+	if (answer.err || !find_attribute(answer.object, KDIRECT_A_MAP_STATE, data, len))
+		return -1;
+	uint32_t state;
+	std::memcpy(&state, data, sizeof(state));
+	return int(state);
+}
+
+// What was begun has ended, one way or the other.
+int settled_map()
+{
+	int state;
+	while ((state = map_state()) == KDIRECT_MAP_ASKING || state == KDIRECT_MAP_LEAVING)
+		usleep(2000);
+	return state;
+}
+
+void drop_export()
+{
+	ask(named(KDIRECT_CMD_EXPORT_DEL, exported));
+	while (is_exported())
+		usleep(2000);
+}
+
+void drop_map()
+{
+	ask(named(KDIRECT_CMD_MAP_DEL, mapped));
+	while (map_state() >= 0)
+		usleep(2000);
+	drop_export();
+}
+
+void add_map()
+{
+	must("adding an export", export_request());
+	must("adding a mapping", map_request());
+	if (settled_map() != KDIRECT_MAP_LIVE)
+		die("a mapping could not be added any more");
+}
+
+Operation changes(const std::string &name, const std::function<void()> &prepare,
+		  const std::function<std::string(int)> &after)
+{
+	return {name, prepare, [] { return request.run(); }, after, {ENOBUFS}};
+}
+
+std::vector<Operation> map_changes()
+{
+	std::vector<Operation> list;
+
+	list.push_back(changes(
+		"export new", [] { request.prepare(export_request()); },
+		[](int err) {
+			std::string wrong = agrees(err, is_exported(), true);
+			drop_export();
+			return wrong;
+		}));
+	list.push_back(changes(
+		"export del",
+		[] {
+			must("adding an export", export_request());
+			request.prepare(named(KDIRECT_CMD_EXPORT_DEL, exported));
+		},
+		[](int err) {
+			for (int i = 0; !err && i < 1000 && is_exported(); i++)
+				usleep(10000);
+			std::string wrong = agrees(err, is_exported(), false);
+			drop_export();
+			return wrong;
+		}));
+	list.push_back(changes(
+		"map new",
+		[] {
+			must("adding an export", export_request());
+			request.prepare(map_request());
+		},
+		[](int err) {
+			std::string wrong = agrees(err, settled_map() == KDIRECT_MAP_LIVE, true);
+			drop_map();
+			return wrong;
+		}));
+	list.push_back(changes(
+		"map del",
+		[] {
+			add_map();
+			request.prepare(named(KDIRECT_CMD_MAP_DEL, mapped));
+		},
+		[](int err) {
+			for (int i = 0; !err && i < 1000 && map_state() >= 0; i++)
+				usleep(10000);
+			std::string wrong = agrees(err, map_state() >= 0, false);
+			drop_map();
+			return wrong;
+		}));
+	return list;
+}
+
 Operation reads(const std::string &name, const Bytes &message)
 {
 	return {name,
@@ -220,6 +349,10 @@ std::vector<Operation> netlink_operations(const Target &target)
 				return std::string();
 			},
 			{ENOBUFS}});
+	for (const Operation &change : map_changes())
+		list.push_back(change);
+	list.push_back(reads("export get", named(KDIRECT_CMD_EXPORT_GET, "mem0")));
+	list.push_back(reads("map get", named(KDIRECT_CMD_MAP_GET, "m0")));
 	list.push_back(reads("device get", named(KDIRECT_CMD_DEVICE_GET, std::getenv("RXE"))));
 	list.push_back(reads("listener get", named(KDIRECT_CMD_LISTENER_GET, "store")));
 	list.push_back(reads("channel get", named(KDIRECT_CMD_CHANNEL_GET, "c0")));
@@ -228,6 +361,8 @@ std::vector<Operation> netlink_operations(const Target &target)
 		{"device dump", KDIRECT_CMD_DEVICE_GET},
 		{"listener dump", KDIRECT_CMD_LISTENER_GET},
 		{"channel dump", KDIRECT_CMD_CHANNEL_GET},
+		{"export dump", KDIRECT_CMD_EXPORT_GET},
+		{"map dump", KDIRECT_CMD_MAP_GET},
 		{"stats dump", KDIRECT_CMD_STATS_GET},
 	};
 	for (auto [name, command] : dumps)
