@@ -28,6 +28,11 @@ bool iwarp()
 	return is;
 }
 
+bool lost_hello(const std::string &told, unsigned &tries)
+{
+	return iwarp() && ++tries < 3 && told.find("not connected within") != told.npos;
+}
+
 void result(const std::string &name, const std::string &complaint)
 {
 	std::printf("%s - lying_peer: %s\n", complaint.empty() ? "ok" : "not ok", name.c_str());
@@ -63,6 +68,12 @@ Log::Log() : fd_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC))
 Log::~Log()
 {
 	close(fd_);
+}
+
+void Log::skip()
+{
+	lseek(fd_, 0, SEEK_END);
+	seen.clear();
 }
 
 std::string Log::find(const std::string &regex, int timeout_ms)
@@ -223,11 +234,20 @@ bool Session::wait_start()
 	return wait_control(wire::Start);
 }
 
-bool Session::establish()
+bool Session::establish(Log &log)
 {
-	connect_all();
-	say_hello();
-	return wait_start();
+	for (unsigned tries = 0;;) {
+		connect_all();
+		say_hello();
+		if (wait_start())
+			return true;
+		if (!lost_hello(log.find("not connected within", 5000), tries))
+			return false;
+		links.clear();
+		// the bystander's other end
+		eventually([] { return channels("store.") == 1; }, 15);
+		log.skip();
+	}
 }
 
 Link::Sent Session::send_data(const wire::DataInfo &info, size_t payload)

@@ -22,6 +22,11 @@ extern Place place;
 // The transport has private data of exact length, and its initiator sends first.
 bool iwarp();
 
+// siw may lose the first message of a connection, and nothing can be done about it
+// (Documentation/testing.md): then kdirect has given up for this reason, as `told` says,
+// and whoever needs that message tries again, `tries` times in all.
+bool lost_hello(const std::string &told, unsigned &tries);
+
 // --- results -----------------------------------------------------------------------------
 
 extern unsigned failures;
@@ -36,6 +41,8 @@ public:
 	~Log();
 	// A line with that in it within the time; empty if there was none.
 	std::string find(const std::string &regex, int timeout_ms);
+	// What has come by now is not looked at any more.
+	void skip();
 	std::string seen; // lines so far
 
 private:
@@ -78,8 +85,8 @@ struct Session {
 	void connect_all();
 	void say_hello();
 	bool wait_start();
-	// All of it, up to a live channel.
-	bool establish();
+	// All of it, up to a live channel; `log` is one that began before.
+	bool establish(Log &log);
 
 	// Waits until a control message has that flag, answering nothing.
 	bool wait_control(uint16_t flag, int timeout_ms = 10000 * int(slow()));

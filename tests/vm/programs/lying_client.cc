@@ -214,7 +214,11 @@ void stops()
 			 s.connect_all();
 			 s.say_hello();
 		 }},
-		{"the start", [](Session &s) { s.establish(); }},
+		{"the start",
+		 [](Session &s) {
+			 Log log;
+			 s.establish(log);
+		 }},
 	};
 	for (const Step &step : steps) {
 		for (bool dies : {false, true}) {
@@ -575,7 +579,7 @@ void tell(const Lie &lie)
 	Log log;
 	{
 		Session session({});
-		if (!session.establish()) {
+		if (!session.establish(log)) {
 			result(name, "the session did not start: " + log.seen);
 			return;
 		}
