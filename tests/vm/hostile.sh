@@ -56,12 +56,7 @@ honest_use()
 	check "$text: ping" kdirect ping c0 count 3
 }
 
-# What a mapping's export has: neither whole pages nor, where KASAN looks, a full key of
-# rxe (Documentation/testing.md).
-export_size()
-{
-	[ -e /sys/kernel/debug/kmemleak ] && echo 1000001 || echo $(((5 << 20) + 1))
-}
+export_size=$(((5 << 20) + 1)) # not whole pages, and several keys
 
 # Pages of user memory that anybody has pinned.
 pages_pinned()
@@ -78,10 +73,7 @@ pinned_are()
 # map_use TEXT: all of m0 is written and read
 map_use()
 {
-	local size
-
-	size=$(export_size)
-	head -c "$size" /dev/urandom >"$work/data"
+	head -c "$export_size" /dev/urandom >"$work/data"
 	check "$1: the mapping is written" \
 		dd if="$work/data" of=/dev/kdirect/m0 bs=100001 conv=notrunc,nocreat status=none
 	check "$1: and read" cmp "$work/data" /dev/kdirect/m0

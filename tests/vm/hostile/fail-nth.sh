@@ -15,7 +15,7 @@ if [ ! -e /proc/self/fail-nth ]; then
 	finish
 fi
 pair queues 1 poll-queues 1 depth 4
-need "an export" kdirect export add mem0 listener store size "$(export_size)"
+need "an export" kdirect export add mem0 listener store size "$export_size"
 need "a mapping" kdirect map add m0 channel c0 export mem0
 pinned=$(pages_pinned)
 before=$(object_counts)

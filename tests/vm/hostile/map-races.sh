@@ -21,7 +21,7 @@ mapped()
 	[ -n "$(state c0)" ] || add_channel c0 to "$PEER:$port" queues 1 poll-queues 1 depth 8 \
 		drain-timeout 500ms || return
 	kdirect export show mem0 >/dev/null 2>&1 ||
-		kdirect export add mem0 listener store size "$(export_size)" || return
+		kdirect export add mem0 listener store size "$export_size" || return
 	kdirect map show m0 >/dev/null 2>&1 || kdirect map add m0 channel c0 export mem0
 }
 

@@ -24,7 +24,7 @@ attack()
 	pinned=$(pages_pinned)
 	# shellcheck disable=SC2086 # words
 	pair $2 depth 8 keep-alive 500ms
-	need "$label: an export" kdirect export add mem0 listener store size "$(export_size)"
+	need "$label: an export" kdirect export add mem0 listener store size "$export_size"
 	# shellcheck disable=SC2086 # words
 	need "$label: a mapping" kdirect map add m0 channel c0 export mem0 $3
 	shift 3
