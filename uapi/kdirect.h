@@ -47,7 +47,8 @@
  *   mmap()              ENODEV: remote memory cannot be mapped
  *   ioctl()             KDIRECT_IOC_SET_FLAGS, _GET_FLAGS as above;
  *                       KDIRECT_IOC_SUBMIT: descriptors, many in one call;
- *                       KDIRECT_IOC_BUFFER_SET, _DEL: fixed buffers (below)
+ *                       KDIRECT_IOC_BUFFER_SET, _DEL: fixed buffers;
+ *                       KDIRECT_IOC_RING_SETUP: rings (all below)
  *
  *   0 of a read         at or past the end; what reaches over it is cut
  *   ENOSPC      write at or past the end; what reaches over it is cut
@@ -294,6 +295,7 @@ struct kdirect_completion {
  *   EINVAL	a flag, @reserved, @min_completions above @nr_completions or
  *		KDIRECT_DESC_ENTRIES
  *   EOPNOTSUPP	KDIRECT_SUBMIT_POLL, and the channel has no poll queue
+ *   EBUSY	the file has rings
  *   ENOMEM	first use of the file only
  *
  * A file that is closed with descriptors under way does not wait for them: they are
@@ -373,5 +375,137 @@ struct kdirect_map_info {
 };
 
 #define KDIRECT_IOC_MAP_INFO	_IOR(KDIRECT_IOC_MAGIC, 8, struct kdirect_map_info)
+
+/*
+ * Rings: descriptors and completions in memory that the program shares with the kernel.
+ * A pair of them belongs to one open file of a mapping and is an open file itself, which
+ * KDIRECT_IOC_RING_SETUP makes:
+ *
+ *   mmap()	of all @length bytes at offset 0, MAP_SHARED, readable and writable, as often
+ *		as one likes. Otherwise EINVAL. It is not inherited by fork().
+ *   ioctl()	KDIRECT_IOC_RING_ENTER
+ *   poll()	POLLIN: there are completions; POLLOUT: the submission ring has room;
+ *		POLLHUP: the mapping has ended, and nothing is under way
+ *   close()	with the last duplicate and the last mmap() the rings end; what is under way
+ *		is completed to KDIRECT_IOC_SUBMIT
+ *
+ * All numbers of entries count on from 0, modulo 2^32; entry number n is at n modulo the
+ * ring's size. To submit: write descriptors from sq_tail on, where fewer than sq_entries
+ * lie between sq_head and it; then store sq_tail (release). To reap: load cq_tail
+ * (acquire), read completions from cq_head on; then store cq_head (release). Only the
+ * program writes sq_tail and cq_head, only the kernel the rest. Whatever a program writes
+ * there, it harms itself only: a cq_head that cannot be is a ring without room, and while
+ * sq_tail cannot be, nothing is submitted.
+ *
+ * A descriptor is read once, and its place is free when sq_head is past it. @index of its
+ * completion is its number. Completions that find no room wait, in order, and follow when
+ * a later one does, or with KDIRECT_IOC_RING_ENTER, poll(), or the thread; none is lost.
+ */
+#define KDIRECT_RING_POLL	(1U << 0)	/* on a poll queue */
+#define KDIRECT_RING_THREAD	(1U << 1)	/* a kernel thread submits, and polls */
+#define KDIRECT_RING_FLAGS	(KDIRECT_RING_POLL | KDIRECT_RING_THREAD)
+
+#define KDIRECT_RING_ENTRIES	4096		/* of one ring, at most */
+#define KDIRECT_RING_IDLE_MAX	10000000000ULL	/* ns */
+
+/* The word at @state, written by the kernel. */
+#define KDIRECT_RING_NEED_WAKEUP (1U << 0)	/* the thread sleeps */
+#define KDIRECT_RING_CQ_BEHIND	(1U << 1)	/* completions wait for room */
+#define KDIRECT_RING_SQ_BAD	(1U << 2)	/* sq_tail is more than sq_entries ahead */
+
+/**
+ * struct kdirect_ring_setup - make rings (KDIRECT_IOC_RING_SETUP, of a mapping's file)
+ * @sq_entries:	in: size of the submission ring, a power of two, 1 .. KDIRECT_RING_ENTRIES
+ * @cq_entries:	in: of the completion ring, the same
+ * @flags:	in: KDIRECT_RING_*
+ * @thread_cpu:	in: where the thread runs: a CPU that the caller may use, or -1: any of
+ *		those; without a thread 0
+ * @idle_ns:	in: the thread sleeps when there was nothing to do for so long, 0 ..
+ *		KDIRECT_RING_IDLE_MAX; without a thread 0
+ * @length:	out: bytes to mmap()
+ * @sq_head:	out: offset of the word, as of the next four
+ * @sq_tail:	out
+ * @cq_head:	out
+ * @cq_tail:	out
+ * @state:	out: KDIRECT_RING_NEED_WAKEUP, ...
+ * @descs:	out: offset of @sq_entries times struct kdirect_desc
+ * @completions: out: offset of @cq_entries times struct kdirect_completion
+ * @reserved:	zero
+ *
+ * Returns a file descriptor, with close-on-exec. Until it is closed KDIRECT_IOC_SUBMIT
+ * fails with EBUSY, and what was submitted with that is completed here. Fixed buffers stay
+ * with the mapping's file.
+ *
+ * With KDIRECT_RING_THREAD a thread of the kernel submits what the program writes, in the
+ * program's memory, and with KDIRECT_RING_POLL polls, too: no system call is needed. The
+ * addresses are those of the process that made the rings, and EFAULT when that has ended.
+ * When it sleeps, KDIRECT_RING_NEED_WAKEUP is set: a program that has stored sq_tail and
+ * then (in this order for all processors: sequentially consistent) finds it set calls
+ * KDIRECT_IOC_RING_ENTER.
+ *
+ * Errors: EINVAL (a size, flag, time or reserved field; a CPU that is not there, or that
+ * the caller may not use), EOPNOTSUPP (KDIRECT_RING_POLL, and the channel has no poll
+ * queue), EBUSY (the file has rings, or KDIRECT_IOC_SUBMIT is waiting), EAGAIN (the channel
+ * has KDIRECT_RING_THREADS threads), ENOMEM, EMFILE, ENFILE, EINTR, EFAULT, ESTALE, ENODEV,
+ * EPIPE (the mapping has ended).
+ */
+struct kdirect_ring_setup {
+	__u32	sq_entries;
+	__u32	cq_entries;
+	__u32	flags;
+	__s32	thread_cpu;
+	__u64	idle_ns;
+	__u64	length;
+	__u32	sq_head;
+	__u32	sq_tail;
+	__u32	cq_head;
+	__u32	cq_tail;
+	__u32	state;
+	__u32	descs;
+	__u32	completions;
+	__u32	reserved[3];
+};
+
+#define KDIRECT_RING_THREADS	64	/* of all rings of one channel */
+
+#define KDIRECT_IOC_RING_SETUP	_IOWR(KDIRECT_IOC_MAGIC, 9, struct kdirect_ring_setup)
+
+#define KDIRECT_ENTER_POLL	(1U << 0)	/* poll while waiting */
+#define KDIRECT_ENTER_FLAGS	(KDIRECT_ENTER_POLL)
+
+/**
+ * struct kdirect_ring_enter - submit from a ring, and wait (KDIRECT_IOC_RING_ENTER)
+ * @to_submit:	in: descriptors to take, if there are so many; with a thread zero
+ * @min_completions: in: wait until so many are there, in the ring or waiting for room, at
+ *		most the ring's size; 0 does not wait
+ * @flags:	in: KDIRECT_ENTER_*
+ * @submitted:	out: descriptors that were taken
+ * @timeout_ns:	in: the longest wait, ns; 0: there is no limit
+ * @ready:	out: completions that are there
+ * @reserved:	zero
+ *
+ * Moves what waits into the ring, wakes the thread if the submission ring is not empty,
+ * submits, and waits, all as KDIRECT_IOC_SUBMIT does. The wait ends without error at the
+ * timeout, by a signal, and when nothing is under way and the mapping has ended, if
+ * anything was submitted or is ready. Otherwise, and only then, the call fails:
+ *   EAGAIN	no entry is free (KDIRECT_DESC_ENTRIES)
+ *   EBADMSG	sq_tail is more than sq_entries ahead of sq_head
+ *   EINTR, ETIMEDOUT, ESTALE, ENODEV, EPIPE	as for KDIRECT_IOC_SUBMIT
+ * and before anything else:
+ *   EINVAL	a flag, @reserved, @min_completions, @to_submit with a thread,
+ *		KDIRECT_ENTER_POLL without KDIRECT_RING_POLL
+ *   EFAULT
+ */
+struct kdirect_ring_enter {
+	__u32	to_submit;
+	__u32	min_completions;
+	__u32	flags;
+	__u32	submitted;
+	__u64	timeout_ns;
+	__u32	ready;
+	__u32	reserved[3];
+};
+
+#define KDIRECT_IOC_RING_ENTER	_IOWR(KDIRECT_IOC_MAGIC, 10, struct kdirect_ring_enter)
 
 #endif /* _UAPI_KDIRECT_H */

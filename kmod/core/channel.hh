@@ -273,7 +273,8 @@ struct kd_channel {
 	kd::Mutex<KD_LOCK_READER> reader;
 	uint32_t read_offset = 0; // reader: into the first message
 
-	std::atomic<uint32_t> sleepers{0}; // on poll queues' completions
+	std::atomic<uint32_t> sleepers{0};     // on poll queues' completions
+	std::atomic<uint32_t> ring_threads{0}; // of rings of its mappings
 
 private:
 	static void run_work_fn(kd_work *work);

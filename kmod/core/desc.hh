@@ -20,6 +20,7 @@ static_assert(sizeof(kdirect_submit) == 64 && sizeof(kdirect_buffer) == 32);
 struct Request {
 	// One of its parts has ended.
 	void part_done(int error, uint16_t wc_status, uint64_t before);
+	kdirect_completion completion() const;
 
 	Link<Request> link; // free or done
 	MapFile *file;
@@ -42,11 +43,21 @@ struct kd_map_file {
 	// --- submit_lock ----------------------------------------------------------------
 	kd::Status prepare(kd::Sleepable s); // on first use
 	kd::Status submit(kd::Sleepable s, kdirect_submit &batch);
+	// Up to `most` from the ring; adds them to `taken`.
+	kd::Status submit(kd::Sleepable s, kd_ring &ring, uint32_t most, uint32_t &taken);
+	kd::Status attach(kd_ring &ring); // KD_EBUSY
 	void replace_buffer(kd::Sleepable s, uint32_t index, kd::FixedBuffer *buffer);
 
 	// A request for a descriptor, or nullptr: none is free.
 	kd::Request *begin(const kdirect_desc &desc, uint32_t index);
 	kd::Status reap(kd::Sleepable s, kdirect_submit &batch);
+	// Until so many completions are there, or none can come any more.
+	kd::Status await(kd::Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
+			 const kd_ring *via);
+	// Completions that found no room in the ring. True: some do now.
+	bool catch_up();
+	void detach(kd::Sleepable s, const kd_ring &ring);
+	bool has_ring();
 
 	kd::Refs refs; // of who opened it, and of each request that has not ended
 	kd::Mapping *mapping = nullptr;
@@ -65,11 +76,14 @@ struct kd_map_file {
 	kd::Fifo<kd::Request, &kd::Request::link> free, done; // lock
 	std::atomic<uint32_t> nr_done{0}, under_way{0};       // written under lock
 	uint32_t waiters = 0, wake_at = UINT32_MAX;           // lock: when it is worth it
+	kd_ring *ring = nullptr;                              // lock and submit_lock: takes `done`
 	kd::WaitQueue waitq;                                  // completions
+	kd::WaitQueue poll_waitq;                             // poll() of the ring
+	kd::WaitQueue thread_waitq;                           // the ring's thread
 
 private:
 	friend struct kd::Request;
-	kd::Status await(kd::Sleepable s, const kdirect_submit &batch);
+	bool follow(); // lock: of catch_up(); true: the thread is to be woken
 	kd::Status reap_some(kd::Sleepable s, kdirect_submit &batch, uint32_t most);
 	void end(kd::Sleepable s);
 };

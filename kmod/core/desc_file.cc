@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An open file of a mapping: its requests, and how their completions are reaped.
 #include "channel.hh"
+#include "ring.hh"
 
 using namespace kd;
 
@@ -105,11 +106,24 @@ Request *kd_map_file::begin(const kdirect_desc &desc, uint32_t index)
 	return request;
 }
 
+kdirect_completion Request::completion() const
+{
+	return {
+		.user_data = user_data,
+		.old = err ? 0 : old,
+		.result = err ? -err : int32_t(length),
+		.index = index,
+		.status = status,
+		.opcode = opcode,
+		.reserved = {},
+	};
+}
+
 void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 {
 	MapFile &owner = *file;
 	FixedBuffer *used;
-	bool wake;
+	bool wake, over, watched = false, wake_thread = false;
 	{
 		SpinGuard guard(owner.lock);
 		if (error && !err) {
@@ -122,37 +136,108 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 		used = std::exchange(buffer, nullptr);
 		owner.done.push_back(this);
 		uint32_t ready = owner.nr_done.fetch_add(1) + 1;
-		uint32_t others = owner.under_way.fetch_sub(1) - 1;
-		wake = owner.waiters &&
-		       (ready >= owner.wake_at || (!others && owner.mapping->refusal()));
+		over = owner.under_way.fetch_sub(1) == 1 && owner.mapping->refusal();
+		if (owner.ring) {
+			wake_thread = owner.follow();
+			watched = owner.ring->watched;
+			ready = owner.nr_done.load(std::memory_order_relaxed) + owner.ring->ready();
+		}
+		wake = owner.waiters && (ready >= owner.wake_at || over);
 	}
 	if (used)
 		used->put_later();
 	if (wake)
 		owner.waitq.wake(0);
+	if (watched)
+		owner.poll_waitq.wake(over ? KD_WAKE_END : KD_WAKE_IN);
+	if (wake_thread)
+		owner.thread_waitq.wake(0);
 	owner.put_later();
+}
+
+// --- rings -----------------------------------------------------------------------------
+
+Status kd_map_file::attach(kd_ring &to)
+{
+	SpinGuard guard(lock);
+	if (ring || waiters)
+		return KD_EBUSY;
+	ring = &to;
+	(void)follow();
+	return {};
+}
+
+void kd_map_file::detach(Sleepable s, const kd_ring &from)
+{
+	MutexGuard submitting(submit_lock, s);
+	SpinGuard guard(lock);
+	if (ring == &from)
+		ring = nullptr;
+}
+
+bool kd_map_file::has_ring()
+{
+	SpinGuard guard(lock);
+	return ring;
+}
+
+// True: the thread waits for the requests that became free.
+bool kd_map_file::follow()
+{
+	bool any = false;
+	while (Request *request = done.front()) {
+		if (!ring->put(request->completion()))
+			break;
+		done.pop();
+		nr_done.fetch_sub(1);
+		free.push_front(request);
+		any = true;
+	}
+	ring->behind(!done.empty());
+	if (!any || !std::exchange(ring->starved, false))
+		return false;
+	ring->woken = true;
+	return true;
+}
+
+bool kd_map_file::catch_up()
+{
+	bool wake;
+	uint32_t before, after;
+	{
+		SpinGuard guard(lock);
+		before = nr_done.load(std::memory_order_relaxed);
+		wake = ring && before && follow();
+		after = nr_done.load(std::memory_order_relaxed);
+	}
+	if (wake)
+		thread_waitq.wake(0);
+	return after != before;
 }
 
 // --- reaping ---------------------------------------------------------------------------
 
-// Until there are as many as asked for, or none can come any more.
-Status kd_map_file::await(Sleepable s, const kdirect_submit &batch)
+Status kd_map_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
+			  const kd_ring *via)
 {
-	bool polls = batch.flags & KDIRECT_SUBMIT_POLL;
-	uint32_t wanted = batch.min_completions;
-	auto enough = [&] { return nr_done.load() >= wanted; };
-	auto over = [&] { return under_way.load() == 0 && mapping->refusal(); };
+	auto enough = [&] { return nr_done.load() + (via ? via->ready() : 0) >= wanted; };
+	auto over = [&] {
+		return under_way.load() == 0 && mapping->refusal() &&
+		       !(via && via->thread_needed());
+	};
 	if (enough())
 		return {};
 	{
 		SpinGuard guard(lock);
+		if (ring != via)
+			return KD_EBUSY;
 		waiters++;
 		if (wanted < wake_at)
 			wake_at = wanted;
 	}
-	uint64_t timeout = batch.timeout_ns ? batch.timeout_ns : KD_FOREVER;
 	Status st = mapping->channel->wait(s, waitq, {polls, flags.get()}, KD_WAIT_INTERRUPTIBLE,
-					   timeout, [&] { return enough() || over(); });
+					   timeout_ns ? timeout_ns : KD_FOREVER,
+					   [&] { return enough() || over(); });
 	{
 		SpinGuard guard(lock);
 		// What the others wait for is not known here.
@@ -166,7 +251,7 @@ Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 {
 	constexpr uint32_t at_once = 8;
 	Request *reaped[at_once];
-	kdirect_completion out[at_once] = {};
+	kdirect_completion out[at_once];
 	uint32_t n = 0;
 	{
 		SpinGuard guard(lock);
@@ -174,15 +259,8 @@ Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 			n++;
 		nr_done.fetch_sub(n);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		const Request &request = *reaped[i];
-		out[i].user_data = request.user_data;
-		out[i].old = request.err ? 0 : request.old;
-		out[i].result = request.err ? -request.err : int32_t(request.length);
-		out[i].index = request.index;
-		out[i].status = request.status;
-		out[i].opcode = request.opcode;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = reaped[i]->completion();
 	uint64_t to = batch.completions + uint64_t(batch.completed) * sizeof(out[0]);
 	bool written = n && kd_user_write(to, out, n * sizeof(out[0]));
 	SpinGuard guard(lock);
@@ -202,9 +280,10 @@ Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 Status kd_map_file::reap(Sleepable s, kdirect_submit &batch)
 {
 	Status st;
+	bool polls = batch.flags & KDIRECT_SUBMIT_POLL;
 	if (batch.min_completions)
-		st = await(s, batch);
-	else if (batch.flags & KDIRECT_SUBMIT_POLL)
+		st = await(s, batch.min_completions, polls, batch.timeout_ns, nullptr);
+	else if (polls)
 		mapping->channel->poll_once(true);
 	for (uint32_t before = UINT32_MAX; before != batch.completed;) {
 		before = batch.completed;
@@ -275,6 +354,8 @@ int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *batch)
 		return KD_EINVAL;
 	if ((batch->flags & KDIRECT_SUBMIT_POLL) && !file->mapping->channel->has_poll_queues())
 		return KD_EOPNOTSUPP;
+	if (file->has_ring())
+		return KD_EBUSY;
 	batch->submitted = batch->completed = 0;
 	Status st = batch->nr_descs ? file->submit(s, *batch) : Status();
 	bool all = st.ok() || st.err() == KD_EAGAIN;

@@ -167,6 +167,23 @@ int kd_map_buffer_set(struct kd_map_file *file, const struct kdirect_buffer *buf
 int kd_map_buffer_del(struct kd_map_file *file, uint32_t index);
 void kd_map_describe(struct kd_map_file *file, struct kdirect_map_info *out);	/* [any] */
 
+/* --- rings ---------------------------------------------------------------------------- */
+
+struct kdirect_ring_setup;
+struct kdirect_ring_enter;
+/* [sleep] what kdirect.h says; @file is released after the ring */
+int kd_ring_create(struct kd_map_file *file, struct kdirect_ring_setup *setup,
+		   struct kd_ring **out);
+/* [sleep] waits for nothing that is under way */
+void kd_ring_release(struct kd_ring *ring);
+int kd_ring_enter(struct kd_ring *ring, struct kdirect_ring_enter *enter);	/* [sleep] */
+/* [sleep] as kd_file_poll(); the shim registered with the wait queue before */
+uint32_t kd_ring_poll(struct kd_ring *ring);
+struct kd_waitq *kd_ring_waitq(struct kd_ring *ring);				/* [any] */
+struct kd_shared *kd_ring_memory(struct kd_ring *ring);				/* [any] */
+/* [sleep] what the thread of the ring does, until kd_thread_stopping() */
+void kd_ring_thread(struct kd_ring *ring);
+
 #ifdef __cplusplus
 }
 #endif

@@ -116,6 +116,8 @@ static long kd_map_file_ioctl(struct file *file, unsigned int cmd, unsigned long
 		return kd_map_file_del_buffer(map_file, ptr);
 	case KDIRECT_IOC_MAP_INFO:
 		return kd_map_file_info(map_file, ptr);
+	case KDIRECT_IOC_RING_SETUP:
+		return kd_ring_setup(file, ptr);
 	default:
 		return -ENOTTY;
 	}

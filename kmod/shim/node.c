@@ -114,15 +114,10 @@ static ssize_t kd_node_write_iter(struct kiocb *iocb, struct iov_iter *from)
 					       iov_iter_count(from), kd_node_io_flags(iocb)));
 }
 
-static __poll_t kd_node_poll(struct file *file, poll_table *wait)
+__poll_t kd_poll_events(u32 now)
 {
-	struct kd_file *kd_file = file->private_data;
 	__poll_t events = 0;
-	u32 now;
 
-	poll_wait(file, to_waitq(kd_file_read_waitq(kd_file)), wait);
-	poll_wait(file, to_waitq(kd_file_write_waitq(kd_file)), wait);
-	now = kd_file_poll(kd_file);
 	if (now & KD_POLL_IN)
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (now & KD_POLL_OUT)
@@ -132,6 +127,15 @@ static __poll_t kd_node_poll(struct file *file, poll_table *wait)
 	if (now & KD_POLL_ERR)
 		events |= EPOLLERR;
 	return events;
+}
+
+static __poll_t kd_node_poll(struct file *file, poll_table *wait)
+{
+	struct kd_file *kd_file = file->private_data;
+
+	poll_wait(file, to_waitq(kd_file_read_waitq(kd_file)), wait);
+	poll_wait(file, to_waitq(kd_file_write_waitq(kd_file)), wait);
+	return kd_poll_events(kd_file_poll(kd_file));
 }
 
 static long kd_node_set_flags(struct kd_file *file, u32 __user *arg)

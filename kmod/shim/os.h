@@ -319,5 +319,6 @@ void kd_net_put(struct kd_net *net);
 
 #include "os_desc.h"
 #include "os_map.h"
+#include "os_ring.h"
 
 #endif

@@ -164,6 +164,11 @@ int kd_post_wrs(struct kd_qp *qp, const struct ib_send_wr *first);
 struct file;
 /* map_node.c: the rest of opening a mapping's node; a negative errno */
 int kd_map_file_open(struct file *file, struct kd_mapping *mapping);
+struct kdirect_ring_setup;
+/* ring.c: KDIRECT_IOC_RING_SETUP: a file descriptor, or a negative errno */
+long kd_ring_setup(struct file *of, struct kdirect_ring_setup __user *arg);
+/* node.c: what poll() reports of KD_POLL_* */
+__poll_t kd_poll_events(u32 now);
 
 int kd_workqueues_init(void);
 void kd_workqueues_exit(void);

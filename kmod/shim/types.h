@@ -30,6 +30,7 @@ struct kd_device;	/* the core's view of an RDMA device */
 struct kd_file;		/* one open file of a channel's node */
 struct kd_mapping;	/* a remote export made local */
 struct kd_map_file;	/* one open file of a mapping's node */
+struct kd_ring;		/* rings of one of those */
 
 /* The shim's objects, opaque to the core. */
 struct kd_net;		/* a network namespace (struct net) */
@@ -44,6 +45,8 @@ struct kd_node;		/* a character device node */
 struct kd_region;	/* memory of an export */
 struct kd_key;		/* one MR over a part of a region, for the peer */
 struct kd_fixed;	/* a fixed buffer: pinned memory, mapped for a device */
+struct kd_shared;	/* memory that is shared with a program */
+struct kd_thread;	/* a thread of a ring */
 struct kd_chain;	/* room for work requests that share a doorbell */
 struct kd_iocb;		/* an asynchronous read or write (struct kiocb) */
 struct kd_ib_device;	/* an ib_device that kdirect attached to */

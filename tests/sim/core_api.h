@@ -68,7 +68,14 @@
 	X(map_submit)                                                                              \
 	X(map_buffer_set)                                                                          \
 	X(map_buffer_del)                                                                          \
-	X(map_describe)
+	X(map_describe)                                                                            \
+	X(ring_create)                                                                             \
+	X(ring_release)                                                                            \
+	X(ring_enter)                                                                              \
+	X(ring_poll)                                                                               \
+	X(ring_waitq)                                                                              \
+	X(ring_memory)                                                                             \
+	X(ring_thread)
 
 namespace sim
 {

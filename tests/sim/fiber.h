@@ -20,6 +20,7 @@ namespace sim
 
 struct Node;
 struct Cm;
+struct Thread;
 
 enum class Context : uint8_t {
 	Process,
@@ -59,6 +60,7 @@ struct Fiber {
 	Cm *event_of = nullptr;  /* runs an event handler of this id */
 	Cm *event_new = nullptr; /* a connection request's new id */
 	kd_work *work = nullptr; /* runs this work */
+	Thread *thread = nullptr;
 	unsigned int pauses = 0; /* while it polls, in one call */
 	bool probing = false;    /* tests its condition although nobody woke it */
 	unsigned int slot = 0;   /* watch.h */

@@ -170,50 +170,55 @@ kdirect_info File::info()
 	return out;
 }
 
+uint32_t wait_for_events(World &w, std::initializer_list<kd_waitq *> wait, uint32_t mask,
+			 uint64_t timeout, const std::function<uint32_t()> &now)
+{
+	Fiber *self = w.sched.current();
+	uint64_t end = w.now() + timeout;
+	uint64_t id = self->id;
+	uint32_t ready;
+	/* what a poll() with this mask is woken by */
+	unsigned int key = KD_WAKE_END;
+
+	key |= mask & KD_POLL_IN ? KD_WAKE_IN : 0;
+	key |= mask & KD_POLL_OUT ? KD_WAKE_OUT : 0;
+	for (kd_waitq *wq : wait)
+		w.pollers.push_back({wq, key, self});
+	Sched::Timer timer = w.sched.at(end, [&w, self, id] {
+		if (w.sched.alive(id)) {
+			self->woken = true;
+			w.sched.wake(self);
+		}
+	});
+	for (;;) {
+		self->woken = false;
+		ready = now() & (mask | KD_POLL_HUP | KD_POLL_ERR);
+		if (ready && self->probing)
+			fail("poll() waits although %#x holds: nobody woke it", ready);
+		self->probing = false;
+		if (ready || w.now() >= end)
+			break;
+		while (!self->woken && !self->probing)
+			w.sched.block("poll");
+	}
+	w.sched.cancel(timer);
+	std::erase_if(w.pollers, [&](const World::Poller &poller) { return poller.fiber == self; });
+	return ready;
+}
+
 uint32_t File::poll(uint32_t mask, uint64_t timeout)
 {
-	World &w = *world;
 	uint32_t ready = 0;
 
-	w.call(
+	world->call(
 		[&] {
-			Fiber *self = w.sched.current();
-			uint64_t end = w.now() + timeout;
-			uint64_t id = self->id;
-			watch::acquire(&w.devnodes);
-			/* what a poll() with this mask is woken by */
-			unsigned int key = KD_WAKE_END;
-
-			key |= mask & KD_POLL_IN ? KD_WAKE_IN : 0;
-			key |= mask & KD_POLL_OUT ? KD_WAKE_OUT : 0;
-			kd_waitq *wait[] = {node->core->file_read_waitq(file),
-					    node->core->file_write_waitq(file)};
-			for (kd_waitq *wq : wait)
-				w.pollers.push_back({wq, key, self});
-			Sched::Timer timer = w.sched.at(end, [&w, self, id] {
-				if (w.sched.alive(id)) {
-					self->woken = true;
-					w.sched.wake(self);
-				}
-			});
-			for (;;) {
-				self->woken = false;
-				ready = node->core->file_poll(file);
-				ready &= mask | KD_POLL_HUP | KD_POLL_ERR;
-				if (ready && self->probing)
-					fail("poll() waits although %#x holds: nobody woke it",
-					     ready);
-				self->probing = false;
-				if (ready || w.now() >= end)
-					break;
-				while (!self->woken && !self->probing)
-					w.sched.block("poll");
-			}
-			w.sched.cancel(timer);
+			watch::acquire(&world->devnodes);
+			ready = wait_for_events(*world,
+						{node->core->file_read_waitq(file),
+						 node->core->file_write_waitq(file)},
+						mask, timeout,
+						[&] { return node->core->file_poll(file); });
 			watch::release(file);
-			std::erase_if(w.pollers, [&](const World::Poller &poller) {
-				return poller.fiber == self;
-			});
 		},
 		"poll");
 	return ready;

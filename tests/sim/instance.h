@@ -19,6 +19,7 @@
 #define kd_file KD_OF(file)
 #define kd_mapping KD_OF(mapping)
 #define kd_map_file KD_OF(map_file)
+#define kd_ring KD_OF(ring)
 
 #define kd_core_init KD_OF(core_init)
 #define kd_core_stop KD_OF(core_stop)
@@ -82,6 +83,13 @@
 #define kd_map_buffer_set KD_OF(map_buffer_set)
 #define kd_map_buffer_del KD_OF(map_buffer_del)
 #define kd_map_describe KD_OF(map_describe)
+#define kd_ring_create KD_OF(ring_create)
+#define kd_ring_release KD_OF(ring_release)
+#define kd_ring_enter KD_OF(ring_enter)
+#define kd_ring_poll KD_OF(ring_poll)
+#define kd_ring_waitq KD_OF(ring_waitq)
+#define kd_ring_memory KD_OF(ring_memory)
+#define kd_ring_thread KD_OF(ring_thread)
 
 #define KD_INSTANCE_TABLE KD_OF(table)
 #endif

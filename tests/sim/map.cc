@@ -16,20 +16,24 @@ MapFile &MapFile::operator=(MapFile &&other) noexcept
 	world = other.world;
 	node = other.node;
 	file = std::exchange(other.file, nullptr);
+	open = std::move(other.open);
 	return *this;
 }
 
 void MapFile::close()
 {
-	kd_map_file *old = std::exchange(file, nullptr);
+	file = nullptr;
+	open.reset();
+}
 
-	if (old)
-		world->call(
-			[&] {
-				watch::acquire(old);
-				node->core->map_release(old);
-			},
-			"close", node);
+OpenMap::~OpenMap()
+{
+	world->call(
+		[&] {
+			watch::acquire(file);
+			node->core->map_release(file);
+		},
+		"close", node);
 }
 
 uint64_t MapFile::size()

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Programs that use exports and mappings. */
 #pragma once
+#include <memory>
+
 #include "world.h"
 
 namespace sim
@@ -12,12 +14,29 @@ struct AsyncIo {
 	bool done = false;
 };
 
+/* An open file of a mapping's node, while anybody holds it. */
+struct OpenMap {
+	OpenMap(World *w, Node *n, kd_map_file *f) : world(w), node(n), file(f) {}
+	~OpenMap();
+	OpenMap(const OpenMap &) = delete;
+	OpenMap &operator=(const OpenMap &) = delete;
+
+	World *world;
+	Node *node;
+	kd_map_file *file;
+};
+
+class Ring;
+
 /* An open file of a mapping's node. */
 class MapFile
 {
 public:
 	MapFile() = default;
-	MapFile(World *w, Node *n, kd_map_file *f) : world(w), node(n), file(f) {}
+	MapFile(World *w, Node *n, kd_map_file *f)
+		: world(w), node(n), file(f), open(std::make_shared<OpenMap>(w, n, f))
+	{
+	}
 	MapFile(MapFile &&other) noexcept { *this = std::move(other); }
 	MapFile &operator=(MapFile &&other) noexcept;
 	~MapFile() { close(); }
@@ -40,6 +59,7 @@ public:
 	int del_buffer(uint32_t index);
 	kdirect_map_info info();
 	kd_map_file *get() const { return file; }
+	Ring make_ring(const kdirect_ring_setup &setup, int *err = nullptr);
 	/* Submits all of @descs and waits for as many completions. */
 	std::vector<kdirect_completion> run(const std::vector<kdirect_desc> &descs,
 					    uint32_t flags = 0);
@@ -48,6 +68,7 @@ private:
 	World *world = nullptr;
 	Node *node = nullptr;
 	kd_map_file *file = nullptr;
+	std::shared_ptr<OpenMap> open;
 };
 
 /* Memory of a program that the core may reach by its address, page-aligned. */

@@ -244,6 +244,22 @@ struct Fixed {
 	std::vector<Arrived> arrived; /* what the device wrote and the CPU has not synced */
 };
 
+/* Memory of rings. */
+struct Shared {
+	uint64_t id = 0;
+	void *memory = nullptr;
+	uint64_t size = 0;
+};
+
+/* A kernel thread of a ring. */
+struct Thread {
+	uint64_t id = 0;
+	uint64_t fiber = 0;
+	bool stopping = false;
+	bool adopted = false; /* has its process's memory */
+	bool orphan = false;  /* that process has ended */
+};
+
 /* Memory of an export. */
 struct Region {
 	uint64_t id = 0;

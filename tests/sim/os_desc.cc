@@ -16,6 +16,10 @@ constexpr uint64_t huge_page = 1 << 21;
 bool mapped(uint64_t addr, std::size_t len)
 {
 	const auto &user = world().user;
+	const Thread *thread = world().sched.current()->thread;
+
+	if (thread && !thread->adopted)
+		die("a thread uses memory of a program that it has not adopted");
 	auto after = user.upper_bound(addr);
 
 	if (after == user.begin())

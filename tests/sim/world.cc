@@ -28,7 +28,8 @@ const char *op_name(Op op)
 		"PostInvalidate", "PostRead",    "PagesPin",    "PagesAlloc",  "MrCreate",
 		"MrMap",          "NodeCreate",  "RegionAlloc", "KeyCreate",   "PostKeys",
 		"PostIo",         "PagesPinIo",  "RwPrepare",   "RwPost",      "FixedPin",
-		"FixedMap",       "ChainCreate", "PostChain",   "PartialPost", "WrError",
+		"FixedMap",       "ChainCreate", "PostChain",   "SharedCreate", "ThreadStart",
+		"PartialPost",    "WrError",
 		"RequestLost",    "ReplyLost",   "ConfirmLost", "RejectLost",  "DisconnectLost",
 		"ConnectError",   "EventTwice",  "EventStale",
 	};
@@ -257,6 +258,7 @@ void World::leak_check()
 	      std::pair{pds.name(), pds.size()}, std::pair{cqs.name(), cqs.size()},
 	      std::pair{qps.name(), qps.size()}, std::pair{mrs.name(), mrs.size()},
 	      std::pair{regions.name(), regions.size()}, std::pair{fixed.name(), fixed.size()},
+	      std::pair{shared.name(), shared.size()}, std::pair{threads.name(), threads.size()},
 	      std::pair{pages.name(), pages.size()}, std::pair{devnodes.name(), devnodes.size()},
 	      std::pair{"DMA mapping", dmas.size()}, std::pair{"RDMA READ", reads.size()},
 	      std::pair{"posted cqe", posted.size()}})

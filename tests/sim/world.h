@@ -71,6 +71,8 @@ enum class Op : unsigned int {
 	FixedMap,
 	ChainCreate,
 	PostChain,
+	SharedCreate,
+	ThreadStart,
 	PartialPost, /* the provider takes the first WR of a chain only */
 	WrError,     /* a WR fails on the device */
 	/* what the network does to the connection manager */
@@ -227,6 +229,8 @@ public:
 	Registry<DevNode> devnodes{"device node"};
 	Registry<Region> regions{"region"};
 	Registry<Fixed> fixed{"fixed buffer"};
+	Registry<Shared> shared{"shared memory"};
+	Registry<Thread> threads{"thread"};
 	std::map<uint64_t, std::size_t> user; /* memory of programs, by address */
 	std::unordered_map<uint64_t, Dma> dmas;
 	uint64_t next_dma = 1;
@@ -274,6 +278,10 @@ private:
 
 /* The world of this process; there is at most one at a time. */
 World &world();
+
+/* poll(): what @now says of @mask, or 0 at the timeout. Of a process that called it. */
+uint32_t wait_for_events(World &w, std::initializer_list<kd_waitq *> wait, uint32_t mask,
+			 uint64_t timeout, const std::function<uint32_t()> &now);
 
 kd_addr parse_addr(const char *text);
 bool same_addr(const kd_addr &a, const kd_addr &b);

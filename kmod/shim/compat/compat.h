@@ -30,6 +30,7 @@
 
 #include <linux/device.h>
 #include <linux/gfp.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/uio.h>
 #include <net/genetlink.h>
@@ -53,6 +54,13 @@
 static inline void __user *iter_iov_addr(const struct iov_iter *iter)
 {
 	return iter->iov->iov_base + iter->iov_offset;
+}
+#endif
+
+#ifndef HAVE_VM_FLAGS_SET
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
 }
 #endif
 

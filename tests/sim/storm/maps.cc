@@ -3,7 +3,7 @@
 // is the same export, and the fabric says when they reach memory that was taken away.
 #include <cstring>
 
-#include "../map.h"
+#include "../ring.h"
 #include "storm.h"
 
 namespace sim
@@ -15,8 +15,46 @@ namespace
 constexpr uint64_t slice = 24000; /* of each process */
 constexpr uint32_t nr_mappers = 3;
 constexpr const char *listeners[] = {"r", "s"};
+constexpr int unseen = 1; /* a descriptor's result that has not come */
+constexpr uint64_t nobody = UINT64_MAX;
 
 } // namespace
+
+/* Descriptors that move all of @memory, and others. */
+struct Schedule::Batch {
+	MapFile &file;
+	std::string &memory;
+	std::vector<kdirect_desc> descs;
+	std::vector<int> expected, results;
+	std::size_t begun = 0, ended = 0;
+
+	void add(const kdirect_desc &desc, int result)
+	{
+		descs.push_back(desc);
+		descs.back().user_data = descs.size() - 1;
+		expected.push_back(result);
+		results.push_back(unseen);
+	}
+	void note(const kdirect_completion &c)
+	{
+		if (c.user_data == nobody)
+			return; /* of rings before */
+		if (c.user_data >= begun || results[c.user_data] != unseen)
+			fail("descriptor %llu completed twice, or was not submitted",
+			     static_cast<unsigned long long>(c.user_data));
+		else
+			results[c.user_data] = c.result;
+		ended++;
+	}
+	/* The fixed buffer goes, and comes again, whatever is under way. */
+	void spoil(Rng &rng)
+	{
+		if (rng.chance(5))
+			(void)file.del_buffer(0);
+		if (rng.chance(5))
+			(void)file.set_buffer(0, memory.data(), memory.size());
+	}
+};
 
 /* Offers memory, takes it back, and offers other memory. */
 void Schedule::exporter(Machine &m, Rng &rng)
@@ -109,97 +147,47 @@ std::string &Schedule::lend(std::size_t size)
 /* All of its slice in one batch, with what is invalid among it. False: no more. */
 bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng)
 {
-	constexpr int unseen = 1;
-	std::string &memory = lend(slice);
+	Batch batch{.file = file, .memory = lend(slice), .descs = {}, .expected = {}, .results = {}};
+	std::string &memory = batch.memory;
 	auto addr = reinterpret_cast<uint64_t>(memory.data());
-	bool write = !known || rng.chance(50), whole = true;
+	bool write = !known || rng.chance(50), whole = true, over = false;
 	bool fixed = !file.set_buffer(0, memory.data(), slice);
-	std::vector<kdirect_desc> descs;
-	std::vector<int> expected, results;
 
 	for (char &byte : memory)
 		byte = write ? static_cast<char>(rng.next()) : '\0';
 	for (uint64_t from = 0; from < slice;) {
 		auto len = static_cast<uint32_t>(std::min(rng.range(1, 6000), slice - from));
+		int result = static_cast<int>(len);
 
 		if (fixed && rng.chance(50))
-			descs.push_back(fixed_desc(write, 0, from, len, base + from));
+			batch.add(fixed_desc(write, 0, from, len, base + from), result);
 		else if (write)
-			descs.push_back(write_desc(addr + from, len, base + from));
+			batch.add(write_desc(addr + from, len, base + from), result);
 		else
-			descs.push_back(read_desc(addr + from, len, base + from));
-		expected.push_back(static_cast<int>(len));
+			batch.add(read_desc(addr + from, len, base + from), result);
 		from += len;
-		if (rng.chance(20)) {
-			descs.push_back(rng.chance(50) ? add_desc(base, 0)
-						       : read_desc(0, 1, UINT64_MAX));
-			expected.push_back(descs.back().length == 8 ? 8 : -KD_ERANGE);
-		}
+		if (rng.chance(10))
+			batch.add(add_desc(base, 0), 8);
+		if (rng.chance(10))
+			batch.add(read_desc(0, 1, UINT64_MAX), -KD_ERANGE);
 	}
-	std::string &in = lend(descs.size() * sizeof(kdirect_desc)),
-		    &out = lend(descs.size() * sizeof(kdirect_completion));
-	for (std::size_t i = 0; i < descs.size(); i++)
-		descs[i].user_data = i;
-	std::memcpy(in.data(), descs.data(), in.size());
-	results.assign(descs.size(), unseen);
-	bool poll = file.info().poll_queues && rng.chance(30);
-	for (std::size_t begun = 0, ended = 0; ended < descs.size();) {
-		kdirect_submit call{
-			.descs = reinterpret_cast<uint64_t>(in.data()) +
-				 begun * sizeof(kdirect_desc),
-			.completions = reinterpret_cast<uint64_t>(out.data()),
-			.nr_descs = static_cast<uint32_t>(
-				std::min<uint64_t>(descs.size() - begun, rng.range(1, 20))),
-			.nr_completions = static_cast<uint32_t>(descs.size()),
-			.min_completions = begun < descs.size() ? 0U : 1U,
-			.flags = poll ? KDIRECT_SUBMIT_POLL : 0,
-		};
-		if (begun == descs.size())
-			call.nr_descs = 0;
-		int err = file.submit(call);
-		if (err == KD_EINTR || err == KD_ENOMEM) {
-			known = known && !write;
-			return false; /* with what is under way */
-		}
-		if (err) {
-			fail("a batch returned %d", err);
-			return false;
-		}
-		begun += call.submitted;
-		ended += call.completed;
-		for (uint32_t i = 0; i < call.completed; i++) {
-			kdirect_completion c;
-
-			std::memcpy(&c, out.data() + i * sizeof(c), sizeof(c));
-			if (c.user_data >= begun || results[c.user_data] != unseen)
-				fail("descriptor %llu completed twice, or was not submitted",
-				     static_cast<unsigned long long>(c.user_data));
-			else
-				results[c.user_data] = c.result;
-		}
-		if (begun && rng.chance(3)) {
-			known = known && !write;
-			return false;
-		}
-		if (rng.chance(5))
-			(void)file.del_buffer(0);
-		if (rng.chance(5))
-			(void)file.set_buffer(0, memory.data(), slice);
+	if (!(rng.chance(40) ? by_ring(batch, rng) : by_call(batch, rng))) {
+		known = known && !write;
+		return false; /* with what is under way */
 	}
-	reach->map_descs += descs.size();
-	bool over = false;
-	for (std::size_t i = 0; i < results.size(); i++) {
-		int got = results[i];
+	reach->map_descs += batch.descs.size();
+	for (std::size_t i = 0; i < batch.descs.size(); i++) {
+		int got = batch.results[i];
 
-		if (got == expected[i])
+		if (got == batch.expected[i])
 			continue;
 		whole = false;
 		over |= got != -KD_ENOENT;
 		if (got >= 0)
-			fail("a descriptor of %u bytes returned %d", descs[i].length, got);
+			fail("a descriptor of %u bytes returned %d", batch.descs[i].length, got);
 		if (faultless && got != -KD_ENOENT && got != -KD_EPIPE && got != -KD_ENODEV &&
 		    got != -KD_EINTR && got != -KD_EIO)
-			fail("a descriptor of %u bytes returned %d", descs[i].length, got);
+			fail("a descriptor of %u bytes returned %d", batch.descs[i].length, got);
 	}
 	known = known && (whole || !write);
 	if (!whole)
@@ -210,6 +198,149 @@ bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &kno
 		fail("descriptors give other bytes than were written");
 	known = true;
 	return true;
+}
+
+/* All of them with the ioctl. False: not to the end. */
+bool Schedule::by_call(Batch &batch, Rng &rng)
+{
+	const std::vector<kdirect_desc> &descs = batch.descs;
+	std::string &in = lend(descs.size() * sizeof(kdirect_desc)),
+		    &out = lend(descs.size() * sizeof(kdirect_completion));
+	bool poll = batch.file.info().poll_queues && rng.chance(30);
+
+	std::memcpy(in.data(), descs.data(), in.size());
+	while (batch.ended < descs.size()) {
+		std::size_t left = descs.size() - batch.begun;
+		kdirect_submit call{
+			.descs = reinterpret_cast<uint64_t>(in.data()) +
+				 batch.begun * sizeof(kdirect_desc),
+			.completions = reinterpret_cast<uint64_t>(out.data()),
+			.nr_descs = static_cast<uint32_t>(
+				std::min<uint64_t>(left, rng.range(1, 20))),
+			.nr_completions = static_cast<uint32_t>(descs.size()),
+			.min_completions = left ? 0U : 1U,
+			.flags = poll ? KDIRECT_SUBMIT_POLL : 0,
+		};
+		int err = batch.file.submit(call);
+
+		if (err == KD_EINTR || err == KD_ENOMEM)
+			return false;
+		if (err) {
+			fail("a batch returned %d", err);
+			return false;
+		}
+		batch.begun += call.submitted;
+		for (uint32_t i = 0; i < call.completed; i++) {
+			kdirect_completion c;
+
+			std::memcpy(&c, out.data() + i * sizeof(c), sizeof(c));
+			batch.note(c);
+		}
+		if (batch.begun && rng.chance(3))
+			return false;
+		batch.spoil(rng);
+	}
+	return true;
+}
+
+Ring Schedule::make_ring(MapFile &file, Rng &rng, int *err)
+{
+	kdirect_ring_setup setup{.sq_entries = 1U << rng.below(7), .cq_entries = 1U << rng.below(7)};
+
+	if (rng.chance(50)) {
+		setup.flags |= KDIRECT_RING_THREAD;
+		setup.thread_cpu = rng.chance(50) ? -1 : static_cast<int32_t>(rng.below(8));
+		setup.idle_ns = rng.below(4) * 20 * us;
+	}
+	if (file.info().poll_queues && rng.chance(50))
+		setup.flags |= KDIRECT_RING_POLL;
+	return file.make_ring(setup, err);
+}
+
+/* All of them through rings. False: not to the end. */
+bool Schedule::by_ring(Batch &batch, Rng &rng)
+{
+	const std::vector<kdirect_desc> &descs = batch.descs;
+	int err;
+	Ring ring = make_ring(batch.file, rng, &err);
+	bool threaded = ring.setup.flags & KDIRECT_RING_THREAD;
+	bool poll = ring.setup.flags & KDIRECT_RING_POLL;
+
+	if (err && err != KD_ENOMEM && err != KD_EINTR && err != KD_ESTALE && err != KD_ENODEV &&
+	    err != KD_EPIPE)
+		fail("no rings: error %d", err);
+	if (err)
+		return false;
+	while (batch.ended < descs.size()) {
+		kdirect_completion c;
+
+		for (uint64_t n = rng.range(1, 20); n && batch.begun < descs.size(); n--) {
+			if (!ring.push(descs[batch.begun]))
+				break;
+			batch.begun++;
+		}
+		if (rng.chance(20))
+			(void)ring.poll(rng.chance(50) ? KD_POLL_IN : KD_POLL_OUT,
+					rng.below(100 * us));
+		if (threaded && rng.chance(50)) {
+			ring.nudge();
+			w->run_for(rng.range(1, 5 * us));
+		} else {
+			err = ring.enter(threaded ? 0 : 64, batch.begun == descs.size(),
+					 poll && rng.chance(50) ? KDIRECT_ENTER_POLL : 0,
+					 rng.chance(20) ? rng.range(1, 100 * us) : 0);
+			if (err == KD_EINTR)
+				return false;
+			if (err && err != KD_ETIMEDOUT && err != KD_EAGAIN)
+				fail("entering rings returned %d", err);
+		}
+		for (; ring.pop(c); reach->ring_descs++)
+			batch.note(c);
+		if (batch.begun && rng.chance(3))
+			return false;
+		batch.spoil(rng);
+	}
+	return true;
+}
+
+/* A program that writes anything into its rings. What can come of it is harmless. */
+void Schedule::scribble(MapFile &file, uint64_t base, Rng &rng)
+{
+	Ring ring = make_ring(file, rng, nullptr);
+	std::string &memory = lend(slice);
+	const kdirect_desc harmless = add_desc(base, 0, nobody);
+
+	for (uint32_t i = 0; i < ring.setup.sq_entries; i++)
+		std::memcpy(ring.memory() + ring.setup.descs + i * sizeof(harmless), &harmless,
+			    sizeof(harmless));
+	for (uint64_t i = ring ? rng.range(1, 60) : 0; i && !winding_up; i--) {
+		auto value = static_cast<uint32_t>(rng.chance(70) ? rng.below(70) : rng.next());
+		kdirect_desc read = read_desc(reinterpret_cast<uint64_t>(memory.data()), value,
+					      base, nobody);
+		int err = 0;
+
+		switch (rng.below(5)) {
+		case 0: ring.sq_tail() += value; break;
+		case 1: ring.cq_head() = value; break;
+		case 2: {
+			uint64_t words = ring.setup.descs / sizeof(value);
+			std::memcpy(ring.memory() + rng.below(words) * sizeof(value), &value,
+				    sizeof(value));
+			break;
+		}
+		case 3: (void)ring.push(rng.chance(50) ? harmless : read); break;
+		default:
+			err = ring.enter(ring.setup.flags & KDIRECT_RING_THREAD ? 0 : value,
+					 static_cast<uint32_t>(rng.below(ring.setup.cq_entries + 1)),
+					 0, rng.range(1, 20 * us));
+			break;
+		}
+		if (err == KD_EINTR)
+			return;
+		if (err && err != KD_EAGAIN && err != KD_EBADMSG && err != KD_ETIMEDOUT &&
+		    err != KD_ESTALE && err != KD_ENODEV && err != KD_EPIPE)
+			fail("a ring of nonsense returned %d", err);
+	}
 }
 
 /* Maps it, uses it, and lets go. */
@@ -241,7 +372,9 @@ void Schedule::mapper(Machine &m, Rng &rng, uint32_t number)
 
 			reach->mapped += static_cast<bool>(file);
 			for (uint64_t i = rng.below(12); file && i && !winding_up; i--)
-				if (rng.chance(30)
+				if (rng.chance(5))
+					scribble(file, number * slice, rng);
+				else if (rng.chance(30)
 					    ? !batch(file, number * slice, model, known, rng)
 					    : !transfer(file, number * slice, model, known, rng))
 					break;

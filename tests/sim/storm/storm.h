@@ -16,6 +16,7 @@
 #include "../fabric.h"
 #include "../map.h"
 #include "../raw.h"
+#include "../ring.h"
 #include "probe.h"
 #include "reach.h"
 
@@ -102,6 +103,11 @@ private:
 	bool transfer(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng);
 	std::string &lend(std::size_t size);
 	bool batch(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng);
+	struct Batch;
+	bool by_call(Batch &batch, Rng &rng);
+	bool by_ring(Batch &batch, Rng &rng);
+	Ring make_ring(MapFile &file, Rng &rng, int *err);
+	void scribble(MapFile &file, uint64_t base, Rng &rng);
 
 	/* --- checks.cc --- */
 	void quiet();
