@@ -48,7 +48,7 @@ private:
 	const bool polls;
 	Queue &queue;
 	kd_thread *thread;
-	bool adopted = false; // by `thread`: the memory of its process
+	bool adopted = false;        // by `thread`: the memory of its process
 	IoSlot *slots[KD_CHAIN_MAX]; // with MapFile::ios: to be posted
 	uint32_t nr = 0, sges = 0;
 };
