@@ -388,7 +388,7 @@ TEST(Channel, PollNeedsAPollQueue)
 	EXPECT_EQ(p.near.write("x", KD_IO_POLL), -KD_EOPNOTSUPP);
 	EXPECT_EQ(p.near.read(10, KD_IO_POLL), "!" + std::to_string(KD_EOPNOTSUPP));
 	EXPECT_EQ(p.near.set_flags(KDIRECT_OPEN_POLL), KD_EOPNOTSUPP);
-	EXPECT_EQ(p.near.set_flags(2), KD_EINVAL);
+	EXPECT_EQ(p.near.set_flags(KDIRECT_OPEN_FLAGS + 1), KD_EINVAL);
 	EXPECT_EQ(p.near.ping(1, KDIRECT_PING_POLL), KD_EOPNOTSUPP);
 }
 

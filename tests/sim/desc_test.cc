@@ -391,7 +391,8 @@ TEST(Desc, EntriesAreTheLimit)
 
 TEST(Desc, OneDoorbellForMany)
 {
-	Mapped p(1);
+	/* slots for all of them: who waits for one posts what he has */
+	Mapped p({.world = {.seed = 1}, .channel = [](kd_channel_params &c) { c.depth = 128; }});
 	Memory memory(p.w, 64 * kib);
 
 	ASSERT_EQ(p.file.set_buffer(0, memory.data(), 64 * kib), 0);
@@ -401,8 +402,8 @@ TEST(Desc, OneDoorbellForMany)
 	(void)p.file.run(batch);
 	struct kd_channel_stats stats = stats_of(p.w);
 	EXPECT_EQ(stats.descs, 64u);
-	EXPECT_LE(stats.desc_posts, 16u);
 	EXPECT_GE(stats.desc_posts, 4u);
+	EXPECT_LE(stats.desc_posts, 6u) << "and where a chain's scatter-gather entries end";
 }
 
 TEST(Desc, ATimeoutEndsTheWaitAndLosesNothing)
