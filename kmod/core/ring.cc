@@ -266,9 +266,8 @@ void kd_ring::sleep(Sleepable s)
 	if (!more && polls && file->under_way.load())
 		file->mapping->channel->arm_all();
 	if (!more)
-		(void)file->thread_waitq.wait(
-			s, KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
-			[&] { return woken.load() || kd_thread_stopping(); });
+		(void)file->thread_waitq.wait(s, KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
+					      [&] { return woken.load() || kd_thread_stopping(); });
 	woken = false;
 	tell(KDIRECT_RING_NEED_WAKEUP, false);
 }
@@ -289,8 +288,7 @@ void kd_ring::serve(Sleepable s)
 
 // --- the shim's calls --------------------------------------------------------------------
 
-int kd_ring_create(struct kd_map_file *file, struct kdirect_ring_setup *setup,
-		   struct kd_ring **out)
+int kd_ring_create(struct kd_map_file *file, struct kdirect_ring_setup *setup, struct kd_ring **out)
 {
 	if (!is_valid(*setup))
 		return KD_EINVAL;

@@ -87,9 +87,11 @@ int kd_thread_start(struct kd_ring *ring, int32_t cpu, struct kd_thread **out)
 	Thread *thread = w.threads.add();
 	*out = reinterpret_cast<kd_thread *>(thread);
 	watch::release(thread);
-	thread->fiber = w.sched.spawn("ring", Context::Process, node, [&w, ring, thread, node] {
-				       run_thread(w, ring, thread, *node->core);
-			       })->id;
+	thread->fiber = w.sched.spawn("ring", Context::Process, node,
+				      [&w, ring, thread, node] {
+					      run_thread(w, ring, thread, *node->core);
+				      })
+				->id;
 	return 0;
 }
 

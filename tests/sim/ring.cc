@@ -84,8 +84,7 @@ int Ring::enter(kdirect_ring_enter &args)
 {
 	int err = 0;
 
-	call(*open, "ring_enter",
-	     [&](const CoreApi &core) { err = core.ring_enter(ring, &args); });
+	call(*open, "ring_enter", [&](const CoreApi &core) { err = core.ring_enter(ring, &args); });
 	return err;
 }
 

@@ -84,9 +84,9 @@ TEST(Ring, WhatIsWrittenIsRead)
 			for (uint32_t i = 0; i < 300; i++) {
 				uint64_t at = 4000UL * i;
 
-				writes.push_back(i % 3 ? fixed_desc(true, 1, at, 4000, at + 5, i)
-						       : write_desc(memory.at(at), 4000, at + 5,
-								    i));
+				writes.push_back(
+					i % 3 ? fixed_desc(true, 1, at, 4000, at + 5, i)
+					      : write_desc(memory.at(at), 4000, at + 5, i));
 				reads.push_back(read_desc(back.at(at), 4000, at + 5, 1000 + i));
 			}
 			for (const auto &[data, c] : run(p.w, ring, writes)) {
@@ -110,7 +110,8 @@ TEST(Ring, ArgumentsAreChecked)
 	Mapped p(1);
 	const kdirect_ring_setup good = entries(8, 8),
 				 thread = entries(8, 8, KDIRECT_RING_THREAD, KDIRECT_RING_IDLE_MAX);
-	auto with = [&](kdirect_ring_setup bad, const std::function<void(kdirect_ring_setup &)> &spoil) {
+	auto with = [&](kdirect_ring_setup bad,
+			const std::function<void(kdirect_ring_setup &)> &spoil) {
 		int err;
 
 		spoil(bad);
@@ -340,9 +341,11 @@ TEST(Ring, HostileMemory)
 					case 0: ring.sq_tail() += value; break;
 					case 1: ring.cq_head() = value; break;
 					case 2:
-						std::memcpy(ring.memory() +
-								    rng.below(ring.setup.length / 4) * 4,
-							    &value, sizeof(value));
+						std::memcpy(
+							ring.memory() +
+								rng.below(ring.setup.length / 4) *
+									4,
+							&value, sizeof(value));
 						break;
 					default:
 						/* one that works, if it is not spoilt */
@@ -419,8 +422,8 @@ TEST(Ring, NoWakeUpIsMissed)
 TEST(Ring, AwakeItNeedsNobody)
 {
 	Mapped p(polled(1));
-	Ring ring = p.file.make_ring(
-		entries(8, 8, KDIRECT_RING_THREAD | KDIRECT_RING_POLL, 10 * sec));
+	Ring ring =
+		p.file.make_ring(entries(8, 8, KDIRECT_RING_THREAD | KDIRECT_RING_POLL, 10 * sec));
 	uint64_t done = 0, begun = 0;
 
 	Task user = p.w.spawn("user", [&] {
@@ -560,7 +563,8 @@ TEST(Ring, ThreadsAreLimited)
 
 	for (uint32_t i = 0; i <= KDIRECT_RING_THREADS; i++) {
 		files.push_back(open_map(p.w, "m"));
-		rings.push_back(files.back().make_ring(entries(1, 1, KDIRECT_RING_THREAD, 0), &err));
+		rings.push_back(
+			files.back().make_ring(entries(1, 1, KDIRECT_RING_THREAD, 0), &err));
 		EXPECT_EQ(err, i < KDIRECT_RING_THREADS ? 0 : KD_EAGAIN);
 	}
 	rings[7].close();

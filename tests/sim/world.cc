@@ -22,16 +22,15 @@ World *the_world;
 const char *op_name(Op op)
 {
 	static constexpr const char *names[] = {
-		"Alloc",          "CmCreate",    "CmListen",    "ResolveAddr", "ResolveRoute",
-		"Connect",        "Accept",      "Reject",      "PdCreate",    "CqCreate",
-		"QpCreate",       "DmaCreate",   "PostRecv",    "PostSend",    "PostOffer",
-		"PostInvalidate", "PostRead",    "PagesPin",    "PagesAlloc",  "MrCreate",
-		"MrMap",          "NodeCreate",  "RegionAlloc", "KeyCreate",   "PostKeys",
-		"PostIo",         "PagesPinIo",  "RwPrepare",   "RwPost",      "FixedPin",
-		"FixedMap",       "ChainCreate", "PostChain",   "SharedCreate", "ThreadStart",
-		"PartialPost",    "WrError",
-		"RequestLost",    "ReplyLost",   "ConfirmLost", "RejectLost",  "DisconnectLost",
-		"ConnectError",   "EventTwice",  "EventStale",
+		"Alloc",          "CmCreate",       "CmListen",     "ResolveAddr",  "ResolveRoute",
+		"Connect",        "Accept",         "Reject",       "PdCreate",     "CqCreate",
+		"QpCreate",       "DmaCreate",      "PostRecv",     "PostSend",     "PostOffer",
+		"PostInvalidate", "PostRead",       "PagesPin",     "PagesAlloc",   "MrCreate",
+		"MrMap",          "NodeCreate",     "RegionAlloc",  "KeyCreate",    "PostKeys",
+		"PostIo",         "PagesPinIo",     "RwPrepare",    "RwPost",       "FixedPin",
+		"FixedMap",       "ChainCreate",    "PostChain",    "SharedCreate", "ThreadStart",
+		"PartialPost",    "WrError",        "RequestLost",  "ReplyLost",    "ConfirmLost",
+		"RejectLost",     "DisconnectLost", "ConnectError", "EventTwice",   "EventStale",
 	};
 	static_assert(std::size(names) == nr_ops);
 
