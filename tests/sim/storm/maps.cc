@@ -147,7 +147,8 @@ std::string &Schedule::lend(std::size_t size)
 /* All of its slice in one batch, with what is invalid among it. False: no more. */
 bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng)
 {
-	Batch batch{.file = file, .memory = lend(slice), .descs = {}, .expected = {}, .results = {}};
+	Batch batch{
+		.file = file, .memory = lend(slice), .descs = {}, .expected = {}, .results = {}};
 	std::string &memory = batch.memory;
 	auto addr = reinterpret_cast<uint64_t>(memory.data());
 	bool write = !known || rng.chance(50), whole = true, over = false;
@@ -215,8 +216,8 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 			.descs = reinterpret_cast<uint64_t>(in.data()) +
 				 batch.begun * sizeof(kdirect_desc),
 			.completions = reinterpret_cast<uint64_t>(out.data()),
-			.nr_descs = static_cast<uint32_t>(
-				std::min<uint64_t>(left, rng.range(1, 20))),
+			.nr_descs =
+				static_cast<uint32_t>(std::min<uint64_t>(left, rng.range(1, 20))),
 			.nr_completions = static_cast<uint32_t>(descs.size()),
 			.min_completions = left ? 0U : 1U,
 			.flags = poll ? KDIRECT_SUBMIT_POLL : 0,
@@ -245,7 +246,8 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 
 Ring Schedule::make_ring(MapFile &file, Rng &rng, int *err)
 {
-	kdirect_ring_setup setup{.sq_entries = 1U << rng.below(7), .cq_entries = 1U << rng.below(7)};
+	kdirect_ring_setup setup{.sq_entries = 1U << rng.below(7),
+				 .cq_entries = 1U << rng.below(7)};
 
 	if (rng.chance(50)) {
 		setup.flags |= KDIRECT_RING_THREAD;
@@ -315,8 +317,8 @@ void Schedule::scribble(MapFile &file, uint64_t base, Rng &rng)
 			    sizeof(harmless));
 	for (uint64_t i = ring ? rng.range(1, 60) : 0; i && !winding_up; i--) {
 		auto value = static_cast<uint32_t>(rng.chance(70) ? rng.below(70) : rng.next());
-		kdirect_desc read = read_desc(reinterpret_cast<uint64_t>(memory.data()), value,
-					      base, nobody);
+		kdirect_desc read =
+			read_desc(reinterpret_cast<uint64_t>(memory.data()), value, base, nobody);
 		int err = 0;
 
 		switch (rng.below(5)) {
@@ -330,9 +332,10 @@ void Schedule::scribble(MapFile &file, uint64_t base, Rng &rng)
 		}
 		case 3: (void)ring.push(rng.chance(50) ? harmless : read); break;
 		default:
-			err = ring.enter(ring.setup.flags & KDIRECT_RING_THREAD ? 0 : value,
-					 static_cast<uint32_t>(rng.below(ring.setup.cq_entries + 1)),
-					 0, rng.range(1, 20 * us));
+			err = ring.enter(
+				ring.setup.flags & KDIRECT_RING_THREAD ? 0 : value,
+				static_cast<uint32_t>(rng.below(ring.setup.cq_entries + 1)), 0,
+				rng.range(1, 20 * us));
 			break;
 		}
 		if (err == KD_EINTR)
@@ -375,8 +378,9 @@ void Schedule::mapper(Machine &m, Rng &rng, uint32_t number)
 				if (rng.chance(5))
 					scribble(file, number * slice, rng);
 				else if (rng.chance(30)
-					    ? !batch(file, number * slice, model, known, rng)
-					    : !transfer(file, number * slice, model, known, rng))
+						 ? !batch(file, number * slice, model, known, rng)
+						 : !transfer(file, number * slice, model, known,
+							     rng))
 					break;
 			if (!file && !winding_up)
 				w->run_for(rng.below(3 * ms));
