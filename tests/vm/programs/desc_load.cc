@@ -2,20 +2,21 @@
 // Keeps descriptors of all kinds under way on a mapping until it ends, and counts: each
 // must complete exactly once.
 //
-//	desc_load DEVICE SIZE [poll]
+//	desc_load DEVICE SIZE [poll] [ring] [thread]
 //
-// Prints the error that ended it, and how many completed. SIGTERM ends it without one.
-#include "desc.h"
+// By ioctl, or through a ring, which a thread may serve. Prints the error that ended it, and
+// how many completed. SIGTERM ends it without one.
+#include "rings.h"
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace
 {
+
+constexpr uint32_t at_once = 40;
 
 volatile sig_atomic_t ending;
 
@@ -38,21 +39,61 @@ kdirect_desc make(char *memory, uint64_t number, uint64_t size)
 	}
 }
 
+// Submits `batch` as far as there is room, and adds what has completed to `out`; `wait`:
+// until something has. What was submitted, or the errno behind a minus sign.
+int by_ioctl(int fd, uint32_t flags, const Descs &batch, bool wait, Completions &out)
+{
+	kdirect_submit call{};
+	out.resize(64);
+	call.descs = address(batch.data());
+	call.nr_descs = uint32_t(batch.size());
+	call.completions = address(out.data());
+	call.nr_completions = uint32_t(out.size());
+	call.min_completions = wait;
+	call.flags = flags;
+	int err = submit(fd, call);
+	out.resize(err ? 0 : call.completed);
+	return err ? err : int(call.submitted);
+}
+
+int by_ring(const Ring &ring, const Descs &batch, bool wait, Completions &out)
+{
+	kdirect_completion c;
+	int taken = 0;
+	out.clear();
+	while (size_t(taken) < batch.size() && ring.push(batch[size_t(taken)]))
+		taken++;
+	int err = ring.go(wait);
+	while (ring.pop(c))
+		out.push_back(c);
+	return err && err != -EAGAIN && err != -EINTR && !taken && out.empty() ? err : taken;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
-		std::fprintf(stderr, "usage: desc_load DEVICE SIZE [poll]\n");
+		std::fprintf(stderr, "usage: desc_load DEVICE SIZE [poll] [ring] [thread]\n");
 		return 2;
 	}
+	auto asked = [&](const char *word) {
+		for (int i = 3; i < argc; i++)
+			if (!std::strcmp(argv[i], word))
+				return true;
+		return false;
+	};
 	std::signal(SIGTERM, end);
 	int fd = open(argv[1], O_RDWR);
 	uint64_t size = std::strtoull(argv[2], nullptr, 10), begun = 0, ended = 0;
-	uint32_t flags = argc > 3 ? KDIRECT_SUBMIT_POLL : 0;
 	auto *memory = static_cast<char *>(
 		mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	if (fd < 0 || set_buffer(fd, 0, memory, 1 << 20)) {
+	Ring ring;
+	if (asked("ring"))
+		ring = Ring(fd, 64, 64,
+			    (asked("poll") ? uint32_t{KDIRECT_RING_POLL} : 0) |
+				    (asked("thread") ? uint32_t{KDIRECT_RING_THREAD} : 0));
+	if (fd < 0 || (asked("ring") && !ring) || set_buffer(fd, 0, memory, 1 << 20)) {
 		std::perror(argv[1]);
 		return 1;
 	}
@@ -60,27 +101,22 @@ int main(int argc, char **argv)
 	int cause = 0;
 	while ((!ending && !cause) || ended < begun) {
 		Descs batch;
-		for (uint64_t i = begun; !ending && !cause && i < begun + 40; i++)
+		Completions out;
+		for (uint64_t i = begun; !ending && !cause && i < begun + at_once; i++)
 			batch.push_back(make(memory, i, size));
-		Completions out(64);
-		kdirect_submit call{};
-		call.descs = address(batch.data());
-		call.nr_descs = uint32_t(batch.size());
-		call.completions = address(out.data());
-		call.nr_completions = uint32_t(out.size());
-		call.min_completions = begun > ended + 100 || batch.empty() ? 1 : 0;
-		call.flags = flags;
-		int err = submit(fd, call);
-		if (err == -EINTR)
+		bool wait = begun > ended + 100 || batch.empty();
+		int taken = ring ? by_ring(ring, batch, wait, out)
+				 : by_ioctl(fd, asked("poll") ? KDIRECT_SUBMIT_POLL : 0, batch,
+					    wait, out);
+		if (taken == -EINTR)
 			continue;
-		if (err) {
-			std::printf("submit: %s\n", std::strerror(-err));
+		if (taken < 0) {
+			std::printf("submit: %s\n", std::strerror(-taken));
 			return 1;
 		}
-		begun += call.submitted;
+		begun += uint64_t(taken);
 		seen.resize(begun);
-		for (uint32_t i = 0; i < call.completed; i++) {
-			const kdirect_completion &c = out[i];
+		for (const kdirect_completion &c : out) {
 			if (c.user_data >= begun || seen[c.user_data]) {
 				std::printf("%llu completed twice, or was never submitted\n",
 					    static_cast<unsigned long long>(c.user_data));

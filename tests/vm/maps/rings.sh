@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Rings: what they promise, and what ends under them.
+#
+#   c0, mapping m0  --->  listener store, export mem0 of 16M
+#
+# timeout: 400
+# shellcheck source-path=SCRIPTDIR disable=SC2119,SC2317
+. "$(dirname "$0")/../lib.sh"
+
+pair queues 2 poll-queues 1
+m=/dev/kdirect/m0
+size=$((16 << 20))
+need "an export" kdirect export add mem0 listener store size 16M
+need "a mapping of it" kdirect map add m0 channel c0 export mem0
+
+gtests rings rings_test $m $size
+
+# threads N: there are so many threads of rings
+threads()
+{
+	[ "$(grep -l '^kdring-' /proc/[0-9]*/comm 2>/dev/null | wc -l)" = "$1" ]
+}
+check "no thread is left" wait_for 10 threads 0
+
+# loads: through each kind of ring
+loads()
+{
+	load plain c0 descs desc_load $m $size ring
+	load polled c0 descs desc_load $m $size ring poll
+	load served c0 descs desc_load $m $size ring thread
+	load both c0 descs desc_load $m $size ring poll thread
+	check "there are their threads" wait_for 20 threads 2
+	wander 200
+}
+
+# hear TEXT: all of them, by that
+hear()
+{
+	local name
+
+	for name in plain polled served both; do
+		ends "the $name load hears of it" $name 30 0
+		matches "as what it was" "$(cat "$work/$name")" "$1 after [1-9]"
+	done
+	check "no thread is left" wait_for 10 threads 0
+}
+
+loads
+check "the export is deleted under load" kdirect export del mem0
+hear 'Stale file handle'
+check "the mapping is deleted" kdirect map del m0
+
+need "an export" kdirect export add mem0 listener store size 16M
+need "a mapping" kdirect map add m0 channel c0 export mem0
+loads
+check "the mapping is deleted under load" kdirect map del m0
+hear 'No such device'
+
+need "it is mapped again" kdirect map add m0 channel c0 export mem0
+for kind in '' poll thread 'poll thread'; do
+	# shellcheck disable=SC2086 # words
+	load killed c0 descs desc_load $m $size ring $kind
+	kill -9 "${job[killed]}"
+	wait "${job[killed]}" 2>/dev/null
+	check "no thread of a killed program is left" wait_for 10 threads 0
+done
+
+loads
+check "the channel is deleted under load" kdirect channel del c0
+hear '(Broken pipe|Input/output error|No such device)'
+check "the mapping is deleted" kdirect map del m0
+check "the export is deleted" kdirect export del mem0
+need "no channel is left" wait_for 10 no_channels
+kdirect listener del store
+no_leftovers
+finish
