@@ -381,8 +381,8 @@ struct kdirect_map_info {
  * A pair of them belongs to one open file of a mapping and is an open file itself, which
  * KDIRECT_IOC_RING_SETUP makes:
  *
- *   mmap()	of all @length bytes at offset 0, MAP_SHARED, readable and writable, as often
- *		as one likes. Otherwise EINVAL. It is not inherited by fork().
+ *   mmap()	of all @length bytes at offset 0, MAP_SHARED, as often as one likes.
+ *		Otherwise EINVAL. It is not inherited by fork().
  *   ioctl()	KDIRECT_IOC_RING_ENTER
  *   poll()	POLLIN: there are completions; POLLOUT: the submission ring has room;
  *		POLLHUP: the mapping has ended, and nothing is under way
@@ -397,9 +397,11 @@ struct kdirect_map_info {
  * there, it harms itself only: a cq_head that cannot be is a ring without room, and while
  * sq_tail cannot be, nothing is submitted.
  *
- * A descriptor is read once, and its place is free when sq_head is past it. @index of its
- * completion is its number. Completions that find no room wait, in order, and follow when
- * a later one does, or with KDIRECT_IOC_RING_ENTER, poll(), or the thread; none is lost.
+ * A descriptor is copied before it is looked at, and its place is free when sq_head is past
+ * it. @index of its completion is its number. Completions that find no room wait, in order,
+ * and follow when a later one does, or with KDIRECT_IOC_RING_ENTER, poll(), or the thread;
+ * none is lost. A program that has stored cq_head and then finds KDIRECT_RING_CQ_BEHIND set
+ * calls KDIRECT_IOC_RING_ENTER.
  */
 #define KDIRECT_RING_POLL	(1U << 0)	/* on a poll queue */
 #define KDIRECT_RING_THREAD	(1U << 1)	/* a kernel thread submits, and polls */
@@ -445,7 +447,7 @@ struct kdirect_map_info {
  *
  * Errors: EINVAL (a size, flag, time or reserved field; a CPU that is not there, or that
  * the caller may not use), EOPNOTSUPP (KDIRECT_RING_POLL, and the channel has no poll
- * queue), EBUSY (the file has rings, or KDIRECT_IOC_SUBMIT is waiting), EAGAIN (the channel
+ * queue), EBUSY (the file has rings, or KDIRECT_IOC_SUBMIT waits or reaps), EAGAIN (the channel
  * has KDIRECT_RING_THREADS threads), ENOMEM, EMFILE, ENFILE, EINTR, EFAULT, ESTALE, ENODEV,
  * EPIPE (the mapping has ended).
  */

@@ -76,6 +76,7 @@ struct kd_map_file {
 	kd::Fifo<kd::Request, &kd::Request::link> free, done; // lock
 	std::atomic<uint32_t> nr_done{0}, under_way{0};       // written under lock
 	uint32_t waiters = 0, wake_at = UINT32_MAX;           // lock: when it is worth it
+	uint32_t reapers = 0;                                 // lock: of requests in neither list
 	kd_ring *ring = nullptr;                              // lock and submit_lock: takes `done`
 	kd::WaitQueue waitq;                                  // completions
 	kd::WaitQueue poll_waitq;                             // poll() of the ring

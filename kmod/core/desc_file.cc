@@ -160,7 +160,7 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 Status kd_map_file::attach(kd_ring &to)
 {
 	SpinGuard guard(lock);
-	if (ring || waiters)
+	if (ring || waiters || reapers)
 		return KD_EBUSY;
 	ring = &to;
 	(void)follow();
@@ -186,14 +186,19 @@ bool kd_map_file::follow()
 {
 	bool any = false;
 	while (Request *request = done.front()) {
-		if (!ring->put(request->completion()))
+		if (!ring->put(request->completion())) {
+			// Who reaps looks at this behind cq_head; we look at cq_head behind this.
+			if (ring->behind(true))
+				continue;
 			break;
+		}
 		done.pop();
 		nr_done.fetch_sub(1);
 		free.push_front(request);
 		any = true;
 	}
-	ring->behind(!done.empty());
+	if (done.empty())
+		(void)ring->behind(false);
 	if (!any || !std::exchange(ring->starved, false))
 		return false;
 	ring->woken = true;
@@ -220,10 +225,15 @@ bool kd_map_file::catch_up()
 Status kd_map_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
 			  const kd_ring *via)
 {
-	auto enough = [&] { return nr_done.load() + (via ? via->ready() : 0) >= wanted; };
+	auto enough = [&] {
+		if (!via)
+			return nr_done.load() >= wanted;
+		SpinGuard guard(lock);
+		return nr_done.load(std::memory_order_relaxed) + via->ready() >= wanted;
+	};
 	auto over = [&] {
 		return under_way.load() == 0 && mapping->refusal() &&
-		       !(via && via->thread_needed());
+		       !(via && via->thread && via->pending());
 	};
 	if (enough())
 		return {};
@@ -258,12 +268,14 @@ Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 		while (n < most && n < at_once && (reaped[n] = done.pop()))
 			n++;
 		nr_done.fetch_sub(n);
+		reapers++;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = reaped[i]->completion();
 	uint64_t to = batch.completions + uint64_t(batch.completed) * sizeof(out[0]);
 	bool written = n && kd_user_write(to, out, n * sizeof(out[0]));
 	SpinGuard guard(lock);
+	reapers--;
 	if (written) {
 		batch.completed += n;
 		while (n)

@@ -20,6 +20,15 @@ public:
 		  queue(channel.io_queue(poll)), thread(for_process)
 	{
 	}
+	// Without submit_lock: the memory may end with this.
+	~Submission()
+	{
+		if (adopted)
+			kd_thread_leave(thread);
+	}
+	Submission(const Submission &) = delete;
+	Submission &operator=(const Submission &) = delete;
+
 	template <class Source>
 	Status run(Sleepable s, Source &source);
 	bool read_user(void *to, uint64_t from, uint32_t len);
@@ -406,8 +415,6 @@ Status Submission::run(Sleepable s, Source &source)
 			break;
 	}
 	flush();
-	if (adopted)
-		kd_thread_leave(thread);
 	return st;
 }
 
@@ -430,11 +437,15 @@ Status kd_map_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
 Status kd_map_file::submit(Sleepable s, kd_ring &from, uint32_t most,
 			   uint32_t &taken) KD_NO_ANALYSIS
 {
+	// A program that keeps writing more does not keep us here.
+	RingSource source(from, most < from.sq_entries ? most : from.sq_entries, taken);
+	Submission submission(*this, from.polls, from.thread);
 	Status st = submit_lock.lock_interruptible(s);
 	if (!st.ok())
 		return st;
-	RingSource source(from, most, taken);
-	st = Submission(*this, from.polls, from.thread).run(s, source);
+	st = submission.run(s, source);
 	submit_lock.unlock();
+	if (taken && from.is_watched())
+		poll_waitq.wake(KD_WAKE_OUT);
 	return st;
 }

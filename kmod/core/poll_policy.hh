@@ -35,7 +35,7 @@ public:
 	uint64_t nap_ns(uint32_t cls) const
 	{
 		uint64_t nap = mean_ns_[cls].load(std::memory_order_relaxed) / 2;
-		return nap < shortest_nap_ns ? 0 : nap < longest_nap_ns ? nap : longest_nap_ns;
+		return nap < shortest_nap_ns ? 0 : nap;
 	}
 	// Adaptive: after so long polling does not pay any more.
 	uint64_t patience_ns(uint32_t cls) const
@@ -44,14 +44,21 @@ public:
 		return mean > worth_ns ? 0 : 2 * mean + least_patience_ns;
 	}
 	// A wait took so long. `overslept`: it was over when the nap ended, and may have taken
-	// less: the estimate shrinks until naps end in time.
+	// less. The estimate falls faster than it grows: a wait that somebody was late for
+	// must not make the next ones late.
 	void learn(uint32_t cls, uint64_t took_ns, bool overslept)
 	{
 		uint64_t mean = mean_ns_[cls].load(std::memory_order_relaxed);
-		uint64_t next = overslept ? mean - mean / 8
-				: mean    ? mean - mean / 8 + took_ns / 8
-					  : took_ns;
-		mean_ns_[cls].store(next, std::memory_order_relaxed);
+		uint64_t took = took_ns < 2 * longest_nap_ns ? took_ns : 2 * longest_nap_ns;
+		if (overslept)
+			mean -= mean / 4;
+		else if (!mean)
+			mean = took;
+		else if (took < mean)
+			mean -= (mean - took) / 2;
+		else
+			mean += (took - mean) / 8;
+		mean_ns_[cls].store(mean, std::memory_order_relaxed);
 	}
 
 	// Polling took a CPU for `ns`, of which `percent` of the time may be taken.

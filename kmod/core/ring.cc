@@ -70,6 +70,8 @@ Status kd_ring::make(Sleepable, kdirect_ring_setup &setup)
 Status kd_ring::create(Sleepable s, MapFile &file, kdirect_ring_setup &setup,
 		       kd_ring **out) KD_NO_ANALYSIS
 {
+	if (file.has_ring())
+		return KD_EBUSY; // attach() has the last word
 	auto *ring = kd::create<kd_ring>(s);
 	if (!ring)
 		return KD_ENOMEM;
@@ -145,12 +147,17 @@ void kd_ring::take()
 	words->sq_head.store(next, std::memory_order_release);
 }
 
+bool kd_ring::is_watched()
+{
+	SpinGuard guard(file->lock);
+	return watched;
+}
+
 // --- the completion ring -----------------------------------------------------------------
 
 uint32_t kd_ring::ready() const
 {
-	uint32_t used = cq_tail.load(std::memory_order_relaxed) -
-			words->cq_head.load(std::memory_order_acquire);
+	uint32_t used = cq_tail.load(std::memory_order_relaxed) - words->cq_head.load();
 	return used < cq_entries ? used : cq_entries;
 }
 
@@ -165,11 +172,13 @@ bool kd_ring::put(const kdirect_completion &completion)
 	return true;
 }
 
-void kd_ring::behind(bool is)
+bool kd_ring::behind(bool is)
 {
-	if (is != is_behind)
-		tell(KDIRECT_RING_CQ_BEHIND, is);
+	if (is == is_behind)
+		return false;
+	tell(KDIRECT_RING_CQ_BEHIND, is);
 	is_behind = is;
+	return true;
 }
 
 // --- entering ----------------------------------------------------------------------------
@@ -236,14 +245,8 @@ bool kd_ring::pass(Sleepable s)
 	uint32_t taken = 0;
 	if (thread_needed()) {
 		Status st = file->submit(s, *this, UINT32_MAX, taken);
-		bool tell_room;
-		{
-			SpinGuard guard(file->lock);
-			starved = st.err() == KD_EAGAIN && file->free.empty();
-			tell_room = taken && watched;
-		}
-		if (tell_room)
-			file->poll_waitq.wake(KD_WAKE_OUT);
+		SpinGuard guard(file->lock);
+		starved = st.err() == KD_EAGAIN && file->free.empty();
 	}
 	uint32_t before = file->under_way.load();
 	if (polls && before) {
@@ -257,16 +260,16 @@ bool kd_ring::pass(Sleepable s)
 void kd_ring::sleep(Sleepable s)
 {
 	tell(KDIRECT_RING_NEED_WAKEUP, true);
-	bool more;
+	bool more = file->catch_up();
 	{
-		uint32_t count = words->sq_tail.load() - sq_head.load(std::memory_order_relaxed);
+		uint32_t count = pending();
 		SpinGuard guard(file->lock);
-		more = count && count <= sq_entries && !starved;
+		more |= count && !starved;
 	}
 	if (!more && polls && file->under_way.load())
 		file->mapping->channel->arm_all();
 	if (!more)
-		(void)file->thread_waitq.wait(s, KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
+		(void)file->thread_waitq.wait(s, KD_WAIT_KILLABLE, KD_FOREVER,
 					      [&] { return woken.load() || kd_thread_stopping(); });
 	woken = false;
 	tell(KDIRECT_RING_NEED_WAKEUP, false);

@@ -16,7 +16,7 @@ struct RingWords {
 	alignas(64) std::atomic<uint32_t> sq_tail; // the program's
 	alignas(64) std::atomic<uint32_t> cq_head; // the program's
 	alignas(64) std::atomic<uint32_t> sq_head;
-	std::atomic<uint32_t> state;
+	alignas(64) std::atomic<uint32_t> state;
 	alignas(64) std::atomic<uint32_t> cq_tail;
 };
 
@@ -37,10 +37,19 @@ struct kd_ring {
 	kdirect_desc desc(uint32_t ahead) const;
 	void take();
 
+	// Descriptors that are still to be taken.
+	uint32_t pending() const
+	{
+		uint32_t count = words->sq_tail.load() - sq_head.load(std::memory_order_relaxed);
+		return count <= sq_entries ? count : 0;
+	}
+	bool is_watched();
+
 	// --- MapFile::lock --------------------------------------------------------------
 	// False: there is no room.
 	bool put(const kdirect_completion &completion);
-	void behind(bool is);
+	// True: the program is told only now.
+	bool behind(bool is);
 	// Completions that the program has not reaped.
 	uint32_t ready() const;
 

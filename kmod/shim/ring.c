@@ -89,9 +89,9 @@ static int kd_thread_run(void *arg)
 {
 	struct kd_thread *thread = arg;
 
+	allow_kernel_signal(SIGKILL);
 	/* the kernel has its own idea until a thread first runs */
 	set_cpus_allowed_ptr(current, &thread->cpus);
-	allow_kernel_signal(SIGKILL);
 	kd_ring_thread(thread->ring);
 	return 0;
 }

@@ -163,8 +163,6 @@ int kd_nap(uint64_t ns, enum kd_wait_mode mode)
 
 int kd_poll_pause(void)
 {
-	if (signal_pending(current))
-		return KD_EINTR;
 	/*
 	 * What is waited for may need this very CPU: the peer on this machine, or the
 	 * ksoftirqd that runs the device. cond_resched() alone would keep both waiting
@@ -176,5 +174,5 @@ int kd_poll_pause(void)
 	} else {
 		yield();
 	}
-	return 0;
+	return signal_pending(current) ? KD_EINTR : 0;
 }
