@@ -57,7 +57,6 @@ struct kd_map_file {
 	// Completions that found no room in the ring. True: some do now.
 	bool catch_up();
 	void detach(kd::Sleepable s, const kd_ring &ring);
-	bool has_ring();
 
 	kd::Refs refs; // of who opened it, and of each request that has not ended
 	kd::Mapping *mapping = nullptr;

@@ -175,12 +175,6 @@ void kd_map_file::detach(Sleepable s, const kd_ring &from)
 		ring = nullptr;
 }
 
-bool kd_map_file::has_ring()
-{
-	SpinGuard guard(lock);
-	return ring;
-}
-
 // True: the thread waits for the requests that became free.
 bool kd_map_file::follow()
 {
@@ -265,6 +259,8 @@ Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 	uint32_t n = 0;
 	{
 		SpinGuard guard(lock);
+		if (ring)
+			return KD_EBUSY;
 		while (n < most && n < at_once && (reaped[n] = done.pop()))
 			n++;
 		nr_done.fetch_sub(n);
@@ -366,8 +362,6 @@ int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *batch)
 		return KD_EINVAL;
 	if ((batch->flags & KDIRECT_SUBMIT_POLL) && !file->mapping->channel->has_poll_queues())
 		return KD_EOPNOTSUPP;
-	if (file->has_ring())
-		return KD_EBUSY;
 	batch->submitted = batch->completed = 0;
 	Status st = batch->nr_descs ? file->submit(s, *batch) : Status();
 	bool all = st.ok() || st.err() == KD_EAGAIN;
