@@ -70,8 +70,11 @@ Status kd_ring::make(Sleepable, kdirect_ring_setup &setup)
 Status kd_ring::create(Sleepable s, MapFile &file, kdirect_ring_setup &setup,
 		       kd_ring **out) KD_NO_ANALYSIS
 {
-	if (file.has_ring())
-		return KD_EBUSY; // attach() has the last word
+	{
+		SpinGuard guard(file.lock);
+		if (file.ring)
+			return KD_EBUSY; // attach() has the last word
+	}
 	auto *ring = kd::create<kd_ring>(s);
 	if (!ring)
 		return KD_ENOMEM;
