@@ -26,8 +26,6 @@ Status Export::create(Sleepable s, kd_net *net, const kd_export_params &params, 
 
 void Export::destroy(Sleepable s)
 {
-	if (region)
-		kd_region_free(region);
 	kd_net_put(net);
 	kd::destroy(s, this);
 	registry().export_gone();
@@ -62,7 +60,6 @@ bool Export::drop(Grant &grant)
 void Export::end(Sleepable s)
 {
 	kd_region_free(region);
-	region = nullptr;
 	{
 		MutexGuard guard(registry().lock, s);
 		registry().remove(*this);

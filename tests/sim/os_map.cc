@@ -34,6 +34,8 @@ int kd_region_alloc(uint64_t size, struct kd_region **out)
 	World &w = world();
 
 	w.enter(__func__, true);
+	if (w.sched.current()->signal_ends(true))
+		return KD_EINTR;
 	if (w.inject(Op::RegionAlloc))
 		return KD_ENOMEM;
 	Region *region = w.regions.add();

@@ -489,6 +489,25 @@ TEST(Cover, NoMemoryForFetching)
 	}
 }
 
+/* What is fetched fails while more offers arrive: it is tried again, none is passed over. */
+TEST(Cover, FetchesThatFailWhileOthersCome)
+{
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		Pair p({.world = {.seed = seed},
+			.channel = [](kd_channel_params &c) { c.queues = 2; }});
+		std::string big = pattern(seed, 20000);
+
+		ASSERT_TRUE(p.up());
+		p.w.sched.preempt_percent = 100;
+		p.w.sched.stall_percent = 30;
+		p.w.fail_nth(Op::PostRead, 1, 3);
+		for (int i = 0; i < 8; i++)
+			ASSERT_EQ(p.near.write(big, KD_IO_NOWAIT), 20000);
+		for (int i = 0; i < 8; i++)
+			ASSERT_TRUE(p.far.read() == big) << i;
+	}
+}
+
 /* --- life --- */
 
 /* Said goodbye, and says nothing more: keep-alive ends it before the drain timeout. */

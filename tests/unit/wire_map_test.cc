@@ -8,6 +8,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 using namespace kd::wire;
@@ -243,6 +245,16 @@ TEST(WireMap, IsToldFromTheOtherControlMessages)
 	EXPECT_TRUE(is_map_message(map.data(), map.size()));
 	ControlInfo out;
 	EXPECT_FALSE(decode_control(map.data(), map.size(), out));
+}
+
+TEST(WireMap, EveryOperationHasAName)
+{
+	std::set<std::string> names;
+
+	for (MapOp op : all)
+		EXPECT_TRUE(names.insert(name(op)).second) << name(op);
+	EXPECT_STREQ(name(MapOp{}), "unknown");
+	EXPECT_FALSE(names.contains("unknown"));
 }
 
 } // namespace
