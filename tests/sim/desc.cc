@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a program does with descriptors: map.h.
+#include <algorithm>
 #include <cstring>
 
 #include "map.h"
@@ -16,9 +17,19 @@ Memory::Memory(World &w, std::size_t size) : world(w), own(size + page_size), le
 	world.user[at()] = size;
 }
 
+/* What is pinned stays where it is. */
 Memory::~Memory()
 {
+	auto pins = [this](const auto &held) {
+		auto address = reinterpret_cast<uint64_t>(held->user);
+
+		return address >= at() && address < at(length);
+	};
+
 	world.user.erase(at());
+	if (std::any_of(world.pages.begin(), world.pages.end(), pins) ||
+	    std::any_of(world.fixed.begin(), world.fixed.end(), pins))
+		world.unmapped.push_back(std::move(own));
 }
 
 namespace

@@ -231,7 +231,8 @@ public:
 	Registry<Fixed> fixed{"fixed buffer"};
 	Registry<Shared> shared{"shared memory"};
 	Registry<Thread> threads{"thread"};
-	std::map<uint64_t, std::size_t> user; /* memory of programs, by address */
+	std::map<uint64_t, std::size_t> user;    /* memory of programs, by address */
+	std::vector<std::vector<char>> unmapped; /* of these, what was still pinned */
 	std::unordered_map<uint64_t, Dma> dmas;
 	uint64_t next_dma = 1;
 	std::map<const kd_cqe *, uint64_t> posted;    /* by whom */

@@ -3,7 +3,7 @@
 # Connecting is broken off: by SIGKILL of the tool, by deleting the channel, by
 # deleting the listener, by unloading the module, at moments that wander through
 # the handshake. Nothing is left of any of them.
-# timeout: 200
+# timeout: 400
 # shellcheck source-path=SCRIPTDIR disable=SC2119,SC2317
 . "$(dirname "$0")/../lib.sh"
 

@@ -222,10 +222,14 @@ TEST_F(Chardev, FlagsOfAFile)
 	uint32_t flags = 7;
 	ASSERT_EQ(ioctl(a.fd, KDIRECT_IOC_GET_FLAGS, &flags), 0);
 	EXPECT_EQ(flags, 0u);
-	for (unsigned bit = 1; bit < 32; bit++) {
+	for (unsigned bit = 0; bit < 32; bit++) {
 		flags = 1U << bit;
-		EXPECT_EQ(outcome(ioctl(a.fd, KDIRECT_IOC_SET_FLAGS, &flags)), -EINVAL);
+		if (flags & KDIRECT_OPEN_FLAGS)
+			flags = KDIRECT_OPEN_BUSY | KDIRECT_OPEN_HYBRID;
+		EXPECT_EQ(outcome(ioctl(a.fd, KDIRECT_IOC_SET_FLAGS, &flags)), -EINVAL) << flags;
 	}
+	flags = KDIRECT_OPEN_ADAPTIVE;
+	EXPECT_EQ(outcome(ioctl(a.fd, KDIRECT_IOC_SET_FLAGS, &flags)), has_poll ? 0 : -EOPNOTSUPP);
 	flags = KDIRECT_OPEN_POLL;
 	ssize_t result = outcome(ioctl(a.fd, KDIRECT_IOC_SET_FLAGS, &flags));
 	EXPECT_EQ(result, has_poll ? 0 : -EOPNOTSUPP);

@@ -68,7 +68,8 @@ void ping(Thread &t, Target &file)
 
 void flags(Thread &t, Target &file)
 {
-	uint32_t value = t.actor.one_of({0u, 0u, KDIRECT_OPEN_POLL, 2u, 0x80000000u, UINT_MAX});
+	uint32_t value = t.actor.one_of(
+		{0u, 0u, KDIRECT_OPEN_POLL, KDIRECT_OPEN_HYBRID, 0x80000000u, UINT_MAX});
 	Piece p = t.memory.structure(t.actor, &value, sizeof(value));
 	bool set = t.actor.one_in(2);
 	t.actor.begin("ioctl(%d, %s_FLAGS %#x, %s)", file.fd, set ? "SET" : "GET", value, p.kind);
@@ -79,7 +80,7 @@ void flags(Thread &t, Target &file)
 	allowed.add_if(p.may_fail, {EFAULT});
 	bool unknown = value & ~KDIRECT_OPEN_FLAGS;
 	allowed.add_if(set && (unknown || p.may_fail), {EINVAL});
-	allowed.add_if(set && ((value & KDIRECT_OPEN_POLL) || p.may_fail), {EOPNOTSUPP});
+	allowed.add_if(set && ((value & KDIRECT_OPEN_FLAGS) || p.may_fail), {EOPNOTSUPP});
 	t.actor.expect("flags", -err, allowed);
 	if (!err && set && unknown && !p.may_fail)
 		t.actor.wrong("unknown flags were taken");
@@ -116,7 +117,8 @@ void no_command(Thread &t, Target &file)
 	static const uint32_t ours[] = {KDIRECT_IOC_SET_FLAGS,  KDIRECT_IOC_GET_FLAGS,
 					KDIRECT_IOC_INFO,       KDIRECT_IOC_PING,
 					KDIRECT_IOC_SUBMIT,     KDIRECT_IOC_BUFFER_SET,
-					KDIRECT_IOC_BUFFER_DEL, KDIRECT_IOC_MAP_INFO};
+					KDIRECT_IOC_BUFFER_DEL, KDIRECT_IOC_MAP_INFO,
+					KDIRECT_IOC_RING_SETUP, KDIRECT_IOC_RING_ENTER};
 	static const uint32_t common[] = {TCGETS, TIOCGWINSZ, FIGETBSZ, BLKGETSIZE, 0, 0xffffffff};
 	uint32_t command;
 	switch (t.actor.below(6)) {

@@ -353,13 +353,13 @@ void describe(Thread &t, Target &file)
 		t.actor.wrong("the mapping's description has changed");
 }
 
-// A command of channels; no mapping has it.
+// A command of channels or rings; no mapping has it.
 void foreign(Thread &t, Target &file)
 {
-	unsigned long command = t.actor.one_of(
-		{KDIRECT_IOC_SET_FLAGS, KDIRECT_IOC_GET_FLAGS, KDIRECT_IOC_INFO, KDIRECT_IOC_PING});
+	unsigned long command =
+		t.actor.one_of({KDIRECT_IOC_INFO, KDIRECT_IOC_PING, KDIRECT_IOC_RING_ENTER});
 	Piece p = t.memory.piece(t.actor, 256, false);
-	t.actor.begin("ioctl(%d, %#lx of channels, %s)", file.fd, command, p.kind);
+	t.actor.begin("ioctl(%d, %#lx of others, %s)", file.fd, command, p.kind);
 	int err = ioctl(file.fd, command, p.start) ? errno : 0;
 	Allowed allowed{ENOTTY};
 	allowed.add_if(!file.open || !file.known, {EBADF});
