@@ -184,7 +184,7 @@ def probe(tap, family, netlink):
                     if error.number not in (errno.ERANGE, errno.EINVAL):
                         complaints.append(f"refused with {error}")
                     plain = error.text.lower().replace("_", "-")
-                    word = name.lower().replace("_", "-").removesuffix("-ms")
+                    word = name.lower().replace("_", "-").removesuffix("-ms").removesuffix("-percent")
                     if word not in plain and word.replace("-", " ") not in plain:
                         complaints.append(f"the text does not name it: '{error.text}'")
                 tap.check(f"{command}: {name} {value} is refused", complaints)
