@@ -21,7 +21,7 @@ fi
 
 meet listens
 need "connects" kdirect channel add c0 to "$ADDR_B:$port" poll-queues 1 poll-mode hybrid
-count=$(few 400)
+count=$(few 100)
 
 # of COUNTER: of c0's poll queue
 of()
