@@ -8,8 +8,7 @@
 #include <memory>
 #include <set>
 
-#include "../sim/mapped.h"
-#include "input.h"
+#include "pairs.h"
 
 using namespace sim;
 
@@ -25,19 +24,6 @@ const std::set<int> call_errors = {KD_EAGAIN, KD_ETIMEDOUT, KD_ESTALE, KD_ENODEV
 				   KD_EPIPE,  KD_EFAULT,    KD_EINVAL, KD_EOPNOTSUPP};
 const std::set<int> buffer_errors = {KD_EINVAL, KD_EFAULT, KD_ENOMEM, KD_ENOENT,
 				     KD_ESTALE, KD_ENODEV, KD_EPIPE};
-
-PairOptions options(Input &in)
-{
-	uint8_t kinds = in.take<uint8_t>();
-
-	return {.world = {.seed = in.take<uint8_t>()},
-		.device = {.max_read_sge = 1 + (kinds >> 3) % 32u, .atomics = (kinds & 4) != 0},
-		.channel = [kinds](kd_channel_params &c) {
-			c.queues = 1;
-			c.poll_queues = kinds & 1;
-			c.depth = kinds & 2 ? 1 : 16;
-		}};
-}
 
 class Descs
 {

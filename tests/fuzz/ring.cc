@@ -6,9 +6,8 @@
  */
 #include <set>
 
-#include "../sim/mapped.h"
 #include "../sim/ring.h"
-#include "input.h"
+#include "pairs.h"
 
 using namespace sim;
 
@@ -23,19 +22,6 @@ const std::set<int> enter_errors = {KD_EAGAIN, KD_ETIMEDOUT, KD_ESTALE, KD_ENODE
 				    KD_EPIPE,  KD_EBADMSG,   KD_EINVAL};
 const std::set<int> setup_errors = {KD_EINVAL, KD_EOPNOTSUPP, KD_EBUSY,
 				    KD_ESTALE, KD_ENODEV,     KD_EPIPE};
-
-PairOptions options(Input &in)
-{
-	uint8_t kinds = in.take<uint8_t>();
-
-	return {.world = {.seed = in.take<uint8_t>()},
-		.device = {.max_read_sge = 1 + (kinds >> 3) % 32u, .atomics = (kinds & 4) != 0},
-		.channel = [kinds](kd_channel_params &c) {
-			c.queues = 1;
-			c.poll_queues = kinds & 1;
-			c.depth = kinds & 2 ? 1 : 16;
-		}};
-}
 
 class Rings
 {
