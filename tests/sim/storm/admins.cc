@@ -85,12 +85,14 @@ void Schedule::change_channel(Machine &m, Rng &rng, const std::string &name)
 
 	m.node->core->channel_defaults(&params);
 	set_name(params.name, name);
-	params.has = static_cast<uint32_t>(rng.below(32)) << 3;
+	params.has = static_cast<uint32_t>(rng.below(128)) << 3;
 	params.eager_limit = static_cast<uint32_t>(rng.range(256, 600));
 	params.keep_alive_ms = static_cast<uint32_t>(rng.chance(30) ? 0 : rng.range(100, 400));
 	params.drain_timeout_ms = static_cast<uint32_t>(faultless ? 3000 : rng.range(10, 400));
 	params.poll_mode = params.eager_limit % 3;
 	params.poll_cpu_percent = 1 + params.eager_limit % 100;
+	params.cq_count = static_cast<uint32_t>(rng.below(20));
+	params.cq_period_us = static_cast<uint32_t>(rng.below(20));
 	(void)m.node->core->channel_set(reinterpret_cast<kd_net *>(m.node->net), &params, &error);
 }
 

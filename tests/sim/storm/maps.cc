@@ -212,10 +212,13 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 	std::memcpy(in.data(), descs.data(), in.size());
 	while (batch.ended < descs.size()) {
 		std::size_t left = descs.size() - batch.begun;
+		/* Behind the last of them is no memory. */
+		std::size_t room = rng.chance(15) ? rng.below(descs.size()) : descs.size();
+		char *to = out.data() + (descs.size() - room) * sizeof(kdirect_completion);
 		kdirect_submit call{
 			.descs = reinterpret_cast<uint64_t>(in.data()) +
 				 batch.begun * sizeof(kdirect_desc),
-			.completions = reinterpret_cast<uint64_t>(out.data()),
+			.completions = reinterpret_cast<uint64_t>(to),
 			.nr_descs =
 				static_cast<uint32_t>(std::min<uint64_t>(left, rng.range(1, 20))),
 			.nr_completions = static_cast<uint32_t>(descs.size()),
@@ -226,6 +229,10 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 
 		if (err == KD_EINTR || err == KD_ENOMEM)
 			return false;
+		if (err == KD_EFAULT && room < descs.size()) {
+			reach->unreaped++;
+			continue;
+		}
 		if (err) {
 			fail("a batch returned %d", err);
 			return false;
@@ -234,7 +241,7 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 		for (uint32_t i = 0; i < call.completed; i++) {
 			kdirect_completion c;
 
-			std::memcpy(&c, out.data() + i * sizeof(c), sizeof(c));
+			std::memcpy(&c, to + i * sizeof(c), sizeof(c));
 			batch.note(c);
 		}
 		if (batch.begun && rng.chance(3))
