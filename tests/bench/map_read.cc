@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads of a mapping, SIZE bytes from its beginning, COUNT times.
 //
-//   map_read NODE SIZE interrupt|poll|fresh|fresh-poll|huge|uring COUNT
+//   map_read NODE SIZE interrupt|poll|fresh|fresh-poll|huge|uring|fixed|ring|ring-poll COUNT
 //
 // fresh: each read goes to another buffer than the 1,023 before it; huge: to memory of huge
-// pages; uring: batches of 32 with io_uring.
+// pages; uring: batches of 32 with io_uring; fixed: descriptors of a fixed buffer, 32 at a
+// time, with a call for each batch; ring, ring-poll: the same through rings. 1 MiB is read
+// one at a time.
+#include "../vm/programs/rings.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -92,13 +96,67 @@ void in_batches(int fd, size_t size, long count)
 	io_uring_queue_exit(&ring);
 }
 
+// Descriptors of a batch: each into its part of a fixed buffer.
+Descs batch_of(int fd, size_t size)
+{
+	unsigned n = size < 1 << 20 ? batch : 1;
+	if (int err = set_buffer(fd, 0, memory(size * n), size * n))
+		fail("KDIRECT_IOC_BUFFER_SET", -err);
+	Descs descs;
+	for (unsigned i = 0; i < n; i++)
+		descs.push_back(fixed(false, 0, i * size, size, 0));
+	return descs;
+}
+
+void by_submit(int fd, size_t size, long count)
+{
+	const Descs descs = batch_of(fd, size);
+	Completions done(descs.size());
+	for (long left = count; left > 0; left -= long(descs.size())) {
+		kdirect_submit call{};
+		call.descs = address(descs.data());
+		call.completions = address(done.data());
+		call.nr_descs = call.nr_completions = call.min_completions =
+			uint32_t(descs.size());
+		if (int err = submit(fd, call))
+			fail("KDIRECT_IOC_SUBMIT", -err);
+		if (call.completed != descs.size())
+			throw std::runtime_error("a batch is not completed");
+		for (const kdirect_completion &c : done)
+			check(c.result, size);
+	}
+}
+
+void by_ring(int fd, size_t size, bool poll, long count)
+{
+	const Descs descs = batch_of(fd, size);
+	auto n = uint32_t(descs.size());
+	Ring ring(fd, batch, batch, poll ? KDIRECT_RING_POLL : 0);
+	if (!ring)
+		fail("KDIRECT_IOC_RING_SETUP", errno);
+	for (long left = count; left > 0; left -= n) {
+		for (const kdirect_desc &desc : descs)
+			if (!ring.push(desc))
+				throw std::runtime_error("no room in the ring");
+		if (int err = ring.enter(n, n, poll ? KDIRECT_ENTER_POLL : 0))
+			fail("KDIRECT_IOC_RING_ENTER", -err);
+		kdirect_completion c;
+		for (uint32_t i = 0; i < n; i++) {
+			if (!ring.pop(c))
+				throw std::runtime_error("a batch is not completed");
+			check(c.result, size);
+		}
+	}
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 try {
 	if (argc != 5)
 		throw std::runtime_error("usage: map_read NODE SIZE "
-					 "interrupt|poll|fresh|fresh-poll|huge|uring COUNT");
+					 "interrupt|poll|fresh|fresh-poll|huge|uring|fixed|ring|"
+					 "ring-poll COUNT");
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		fail(argv[1], errno);
@@ -108,6 +166,10 @@ try {
 	long buffers = how.starts_with("fresh") ? fresh_buffers : 1;
 	if (how == "uring")
 		in_batches(fd, size, count);
+	else if (how == "fixed")
+		by_submit(fd, size, count);
+	else if (how.starts_with("ring"))
+		by_ring(fd, size, how.ends_with("poll"), count);
 	else if (how == "huge")
 		one_by_one(fd, size, huge_memory(size), 1, false, count);
 	else
