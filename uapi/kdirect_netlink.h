@@ -21,9 +21,9 @@
  *  CHANNEL_NEW   NAME req, ADDR req, PORT req, SRC_ADDR, QUEUES, POLL_QUEUES,
  *                DEPTH, MAX_MESSAGE, EAGER_LIMIT, KEEP_ALIVE_MS,
  *                CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, POLL_MODE,
- *                POLL_CPU_PERCENT, SOCKET_OWNER
+ *                POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US, SOCKET_OWNER
  *  CHANNEL_SET   NAME req, EAGER_LIMIT, KEEP_ALIVE_MS, DRAIN_TIMEOUT_MS,
- *                POLL_MODE, POLL_CPU_PERCENT
+ *                POLL_MODE, POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US
  *  CHANNEL_DEL   NAME req
  *  CHANNEL_GET   do: NAME req; dump: none
  *     reply      as in NEW, and LISTENER (accepted ones), STATE, STATE_AGE_MS,
@@ -221,6 +221,12 @@ enum kdirect_attr {
 	KDIRECT_A_QUEUE_POLL_CPU_NS,	/* u64, CPU time that callers have polled for */
 	KDIRECT_A_QUEUE_POLL_NAPS,	/* u64, times one slept before polling (hybrid) */
 	KDIRECT_A_QUEUE_POLL_SLEEPS,	/* u64, times one went to sleep instead (adaptive) */
+
+	/* Interrupt moderation: an interrupt after so many completions or so long after the
+	 * first, whichever comes first; both 0: the device's own way, which is the default.
+	 */
+	KDIRECT_A_CQ_COUNT,		/* u32, 0 .. 65535 */
+	KDIRECT_A_CQ_PERIOD_US,		/* u32, 0 .. 65535 */
 
 	/* private: */
 	__KDIRECT_A_MAX,

@@ -130,7 +130,7 @@ int kd_channel_set(struct kd_net *net, const struct kd_channel_params *params,
 	if (!params->has)
 		return KD_ERROR(error, KD_EINVAL, 0,
 				"nothing to set: eager-limit, keep-alive, drain-timeout, "
-				"poll-mode, poll-cpu")
+				"poll-mode, poll-cpu, cq-count, cq-period")
 			.err();
 	if (Status st = limits::check_channel_change(*params, error); !st.ok())
 		return st.err();
@@ -145,6 +145,16 @@ int kd_channel_set(struct kd_net *net, const struct kd_channel_params *params,
 				"agreed on",
 				params->eager_limit, most)
 			.err();
+	if (params->has & (KD_HAS_CQ_COUNT | KD_HAS_CQ_PERIOD)) {
+		if (channel->device)
+			if (Status st = limits::can_moderate(channel->device, error); !st.ok())
+				return st.err();
+		if (params->has & KD_HAS_CQ_COUNT)
+			channel->cq_count = params->cq_count;
+		if (params->has & KD_HAS_CQ_PERIOD)
+			channel->cq_period_us = params->cq_period_us;
+		channel->moderation_set = true;
+	}
 	if (params->has & KD_HAS_EAGER_LIMIT)
 		channel->eager_limit = params->eager_limit;
 	if (params->has & KD_HAS_KEEP_ALIVE)

@@ -214,6 +214,8 @@ struct kd_channel {
 	std::atomic<uint32_t> drain_timeout_ms{0};
 	std::atomic<kd::PollMode> poll_mode{kd::PollMode::Busy};
 	std::atomic<uint32_t> poll_cpu_percent{0}; // of PollMode::Adaptive, for each queue
+	std::atomic<uint32_t> cq_count{0}, cq_period_us{0};
+	std::atomic<bool> moderation_set{false}; // and not yet told to the device
 
 	// What was agreed. Written under state_lock while the channel connects; run(), and
 	// everybody once it has been live, may read it without, others use agreed().
@@ -303,6 +305,7 @@ private:
 	void disconnected(kd::Queue &queue);
 	void say_hello();
 	bool make_live(kd::Sleepable s);
+	void moderate(kd::Sleepable s);
 	kd::wire::RequestInfo request_info(const kd::Queue &queue) const;
 
 	void control_collect(kd::wire::ControlInfo &info, kd::FetchList &told)

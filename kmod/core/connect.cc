@@ -119,6 +119,10 @@ Status kd_channel::attach(Sleepable s, Queue &queue)
 		KD_FAIL(*this, st.err(), "the RDMA device of this address cannot be used");
 		return st;
 	}
+	if (moderation_set && !limits::can_moderate(device, &error).ok()) {
+		fail(error);
+		return error.err;
+	}
 	mr_pages = kd_device_attr(device)->max_mr_pages;
 	io_sges = kd_device_attr(device)->max_read_sge;
 	atomics = kd_device_attr(device)->atomics;

@@ -30,6 +30,8 @@ void fill(Channel &channel, struct kd_channel_info *out)
 	out->params.drain_timeout_ms = channel.drain_timeout_ms;
 	out->params.poll_mode = uint32_t(channel.poll_mode.load());
 	out->params.poll_cpu_percent = channel.poll_cpu_percent;
+	out->params.cq_count = channel.cq_count;
+	out->params.cq_period_us = channel.cq_period_us;
 	copy_bytes(out->listener, channel.listener, sizeof(out->listener));
 	copy_bytes(out->device, channel.device_name, sizeof(out->device));
 	out->local = channel.local;

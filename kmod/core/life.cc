@@ -46,6 +46,9 @@ void kd_channel::take_settings()
 	drain_timeout_ms = params.drain_timeout_ms;
 	poll_mode = PollMode(params.poll_mode);
 	poll_cpu_percent = params.poll_cpu_percent;
+	cq_count = params.cq_count;
+	cq_period_us = params.cq_period_us;
+	moderation_set = params.cq_count || params.cq_period_us;
 }
 
 kd_channel *kd_channel::create_initiator(Sleepable s, kd_net *net, const kd_channel_params &p)
@@ -202,6 +205,7 @@ bool kd_channel::step(Sleepable s)
 			enter(s, State::Deleting);
 			return true;
 		}
+		moderate(s);
 		keep_alive_tick();
 		return false;
 	case State::Recovering:
@@ -254,6 +258,19 @@ void kd_channel::enter(Sleepable, State next)
 	ping_waitq.wake(KD_WAKE_END);
 	for (uint32_t i = 1; i < nr_queues; i++)
 		queues[i]->io_waitq.wake(0);
+}
+
+void kd_channel::moderate(Sleepable)
+{
+	if (!moderation_set.exchange(false))
+		return;
+	uint32_t count = cq_count, period_us = cq_period_us;
+	for (uint32_t i = 1; i <= nr_interrupt_queues; i++)
+		if (Status st = kd_cq_moderate(queues[i]->cq, count, period_us); !st.ok())
+			kd_log(KD_LOG_WARN,
+			       "channel %s: queue %u: device %s refused cq-count %u cq-period %u us "
+			       "(%d)",
+			       name, i, device_name, count, period_us, st.err());
 }
 
 // The next time that run() has something to do by itself.

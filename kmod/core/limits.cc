@@ -39,6 +39,8 @@ constexpr Range connect_timeout{"connect-timeout", " ms", KDIRECT_A_CONNECT_TIME
 				120000};
 constexpr Range drain_timeout{"drain-timeout", " ms", KDIRECT_A_DRAIN_TIMEOUT_MS, 10, 60000};
 constexpr Range poll_cpu{"poll-cpu", " percent", KDIRECT_A_POLL_CPU_PERCENT, 1, 100};
+constexpr Range cq_count{"cq-count", "", KDIRECT_A_CQ_COUNT, 0, 65535};
+constexpr Range cq_period{"cq-period", " us", KDIRECT_A_CQ_PERIOD_US, 0, 65535};
 constexpr Range port{"port", "", KDIRECT_A_PORT, 1, 65535};
 
 Status check(const Range &r, uint32_t value, kd_error *error)
@@ -172,7 +174,9 @@ Status check_channel_change(const kd_channel_params &p, kd_error *error)
 {
 	Status st = first_failure([&] { return check(eager, p.eager_limit, error); },
 				  [&] { return check(drain_timeout, p.drain_timeout_ms, error); },
-				  [&] { return check(poll_cpu, p.poll_cpu_percent, error); });
+				  [&] { return check(poll_cpu, p.poll_cpu_percent, error); },
+				  [&] { return check(cq_count, p.cq_count, error); },
+				  [&] { return check(cq_period, p.cq_period_us, error); });
 	if (st.ok() && p.keep_alive_ms)
 		st = check(keep_alive, p.keep_alive_ms, error);
 	if (st.ok() && p.poll_mode > KDIRECT_POLL_ADAPTIVE)
@@ -258,6 +262,17 @@ Status fit_without_reads(Terms &terms, kd_error *error)
 	return KD_ERROR(error, KD_EOPNOTSUPP, KDIRECT_A_EAGER_LIMIT,
 			"eager-limit %u bytes is below %u, and a device allows no RDMA READ",
 			terms.eager_limit, wire::min_message);
+}
+
+Status can_moderate(Device *dev, kd_error *error)
+{
+	const struct kd_device_attr *attr = kd_device_attr(dev);
+	if (attr->moderation)
+		return {};
+	return KD_ERROR(error, KD_EOPNOTSUPP, KDIRECT_A_CQ_COUNT,
+			"device %s moderates no interrupts, or by itself: cq-count and cq-period "
+			"cannot be set",
+			attr->name);
 }
 
 Status fit(Device *dev, Terms &terms, kd_error *error)

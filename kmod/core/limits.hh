@@ -90,6 +90,8 @@ uint64_t buffer_bytes(const Terms &terms);
 uint32_t cq_entries(Device *dev, const kd_qp_params &shape);
 // Without RDMA READ every message has to be an eager one.
 Status fit_without_reads(Terms &terms, kd_error *error);
+// Whether interrupts can be moderated by a setting.
+Status can_moderate(Device *dev, kd_error *error);
 // Shrinks `terms` to what the device can do.
 Status fit(Device *dev, Terms &terms, kd_error *error);
 

@@ -127,6 +127,11 @@ uint32_t kd_cq_poll(struct kd_cq *cq, uint32_t budget)
 	return ib_process_cq_direct(cq->cq, budget);
 }
 
+int kd_cq_moderate(struct kd_cq *cq, uint32_t count, uint32_t period_us)
+{
+	return kd_from_errno(rdma_set_cq_moderation(cq->cq, count, period_us));
+}
+
 bool kd_cq_arm(struct kd_cq *cq)
 {
 	return ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;

@@ -52,6 +52,7 @@ static void kd_device_describe(struct ib_device *dev, struct kd_device_attr *att
 	attr->max_rd_atom = a->max_qp_rd_atom;
 	attr->max_init_rd_atom = a->max_qp_init_rd_atom;
 	attr->atomics = a->atomic_cap != IB_ATOMIC_NONE;
+	attr->moderation = dev->ops.modify_cq && !dev->use_cq_dim;
 }
 
 static int kd_device_added(struct ib_device *dev)

@@ -107,6 +107,8 @@ int kd_fill_channel(struct sk_buff *skb, const struct kd_channel_info *info)
 	       nla_put_u32(skb, KDIRECT_A_DRAIN_TIMEOUT_MS, params->drain_timeout_ms) ||
 	       nla_put_u32(skb, KDIRECT_A_POLL_MODE, params->poll_mode) ||
 	       nla_put_u32(skb, KDIRECT_A_POLL_CPU_PERCENT, params->poll_cpu_percent) ||
+	       nla_put_u32(skb, KDIRECT_A_CQ_COUNT, params->cq_count) ||
+	       nla_put_u32(skb, KDIRECT_A_CQ_PERIOD_US, params->cq_period_us) ||
 	       kd_put_flag(skb, KDIRECT_A_SOCKET_OWNER, params->owner) ||
 	       kd_put_text(skb, KDIRECT_A_LISTENER, info->listener) ||
 	       nla_put_u32(skb, KDIRECT_A_STATE, info->state) ||

@@ -59,6 +59,8 @@ const struct nla_policy kd_channel_new_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_DRAIN_TIMEOUT_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_POLL_MODE]		= { .type = NLA_U32 },
 	[KDIRECT_A_POLL_CPU_PERCENT]	= { .type = NLA_U32 },
+	[KDIRECT_A_CQ_COUNT]		= { .type = NLA_U32 },
+	[KDIRECT_A_CQ_PERIOD_US]	= { .type = NLA_U32 },
 	[KDIRECT_A_SOCKET_OWNER]	= { .type = NLA_FLAG },
 };
 
@@ -69,6 +71,8 @@ const struct nla_policy kd_channel_set_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_DRAIN_TIMEOUT_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_POLL_MODE]		= { .type = NLA_U32 },
 	[KDIRECT_A_POLL_CPU_PERCENT]	= { .type = NLA_U32 },
+	[KDIRECT_A_CQ_COUNT]		= { .type = NLA_U32 },
+	[KDIRECT_A_CQ_PERIOD_US]	= { .type = NLA_U32 },
 };
 
 /* As in the specification and in the tool. */
@@ -97,6 +101,8 @@ static const char *kd_attr_name(u16 attr)
 		[KDIRECT_A_SOCKET_OWNER]	= "socket-owner",
 		[KDIRECT_A_POLL_MODE]		= "poll-mode",
 		[KDIRECT_A_POLL_CPU_PERCENT]	= "poll-cpu-percent",
+		[KDIRECT_A_CQ_COUNT]		= "cq-count",
+		[KDIRECT_A_CQ_PERIOD_US]	= "cq-period-us",
 		[KDIRECT_A_DEV_NAME]		= "dev-name",
 		[KDIRECT_A_LISTENER]		= "listener",
 		[KDIRECT_A_EXPORT]		= "export",
@@ -297,6 +303,10 @@ int kd_parse_channel(struct genl_info *info, bool new, struct kd_channel_params 
 		out->has |= KD_HAS_POLL_MODE;
 	if (kd_parse_u32(info, KDIRECT_A_POLL_CPU_PERCENT, &out->poll_cpu_percent))
 		out->has |= KD_HAS_POLL_CPU;
+	if (kd_parse_u32(info, KDIRECT_A_CQ_COUNT, &out->cq_count))
+		out->has |= KD_HAS_CQ_COUNT;
+	if (kd_parse_u32(info, KDIRECT_A_CQ_PERIOD_US, &out->cq_period_us))
+		out->has |= KD_HAS_CQ_PERIOD;
 	kd_parse_u16(info, KDIRECT_A_QUEUES, &out->queues);
 	kd_parse_u16(info, KDIRECT_A_POLL_QUEUES, &out->poll_queues);
 	kd_parse_u32(info, KDIRECT_A_DEPTH, &out->depth);

@@ -205,6 +205,10 @@ void kd_cq_destroy(struct kd_cq *cq);
 uint32_t kd_cq_poll(struct kd_cq *cq, uint32_t budget);
 /* [any] poll CQs: true if completions are there already, and no event will come for them */
 bool kd_cq_arm(struct kd_cq *cq);
+/* [sleep] an event after @count completions or @period_us, whichever comes first; both 0:
+ * after each. KD_EOPNOTSUPP: the device cannot.
+ */
+int kd_cq_moderate(struct kd_cq *cq, uint32_t count, uint32_t period_us);
 
 /* [sleep] creates the QP of @cm; receives may be posted at once. Fails with
  * KD_EINVAL if the device cannot hold @params.

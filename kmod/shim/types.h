@@ -105,6 +105,8 @@ enum {
 	KD_HAS_DRAIN_TIMEOUT	= 1U << 5,
 	KD_HAS_POLL_MODE	= 1U << 6,
 	KD_HAS_POLL_CPU		= 1U << 7,
+	KD_HAS_CQ_COUNT		= 1U << 8,
+	KD_HAS_CQ_PERIOD	= 1U << 9,
 };
 
 /**
@@ -146,6 +148,7 @@ struct kd_channel_params {
 	uint32_t		drain_timeout_ms;
 	uint32_t		poll_mode;	/* enum kdirect_poll_mode */
 	uint32_t		poll_cpu_percent;
+	uint32_t		cq_count, cq_period_us;	/* both 0: the device's own way */
 	uint64_t		owner;
 };
 
@@ -181,6 +184,7 @@ struct kd_device_attr {
 	uint32_t	max_rd_atom;	/* as responder */
 	uint32_t	max_init_rd_atom;
 	bool		atomics;	/* compare and swap, fetch and add */
+	bool		moderation;	/* kd_cq_moderate() */
 	struct kd_ib_device *ib;	/* the shim's; the core keeps it with the rest */
 };
 

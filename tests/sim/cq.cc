@@ -54,7 +54,8 @@ void softirq(World &w, uint64_t id)
 	if (!cq || cq->scheduled || cq->entries.empty())
 		return;
 	cq->scheduled = true;
-	w.sched.after(w.delay(), [&w, id] {
+	uint64_t moderated = cq->entries.size() < cq->count ? cq->period_us * us : 0;
+	w.sched.after(w.delay() + moderated, [&w, id] {
 		Cq *due = w.cqs.find(id);
 
 		if (!due)

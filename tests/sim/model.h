@@ -89,6 +89,7 @@ struct DeviceOptions {
 	uint32_t max_mr_pages = 512;
 	uint32_t max_rd_atom = 128;
 	bool atomics = true;
+	bool moderation = true;
 	bool raw = false; /* no core behind it: for raw peers */
 };
 
@@ -189,6 +190,7 @@ struct Cq {
 	Node *node = nullptr;
 	kd_queue *queue = nullptr;
 	uint32_t capacity = 0;
+	uint32_t count = 0, period_us = 0; /* moderation */
 	bool poll = false;
 	bool armed = false;
 	bool scheduled = false; /* a softirq has a date */

@@ -145,6 +145,21 @@ uint32_t kd_cq_poll(struct kd_cq *cq, uint32_t budget)
 	return cq_run(w, self, budget);
 }
 
+int kd_cq_moderate(struct kd_cq *cq, uint32_t count, uint32_t period_us)
+{
+	World &w = world();
+
+	w.enter(__func__, true);
+	Cq *self = to_cq(cq, __func__);
+	if (!self->dev->attr.moderation)
+		return KD_EOPNOTSUPP;
+	if (count > UINT16_MAX || period_us > UINT16_MAX)
+		fail("kd_cq_moderate(): %u completions, %u us", count, period_us);
+	self->count = count;
+	self->period_us = period_us;
+	return 0;
+}
+
 bool kd_cq_arm(struct kd_cq *cq)
 {
 	World &w = world();

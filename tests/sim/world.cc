@@ -133,6 +133,7 @@ Device &World::add_device(const char *addr, const DeviceOptions &options, Node *
 	attr.max_rd_atom = options.max_rd_atom;
 	attr.max_init_rd_atom = options.max_rd_atom;
 	attr.atomics = options.atomics && options.transport != 2 /* KDIRECT_TRANSPORT_IWARP */;
+	attr.moderation = options.moderation;
 	if (dev->node) {
 		call([&] { dev->core = dev->node->core->device_add(&dev->attr); }, "device add",
 		     dev->node);

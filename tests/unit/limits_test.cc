@@ -142,6 +142,8 @@ TEST_F(Limits, ChannelRanges)
 		{&P::connect_timeout_ms, KDIRECT_A_CONNECT_TIMEOUT_MS, 100, 120000},
 		{&P::drain_timeout_ms, KDIRECT_A_DRAIN_TIMEOUT_MS, 10, 60000},
 		{&P::poll_cpu_percent, KDIRECT_A_POLL_CPU_PERCENT, 1, 100},
+		{&P::cq_count, KDIRECT_A_CQ_COUNT, 0, 65535},
+		{&P::cq_period_us, KDIRECT_A_CQ_PERIOD_US, 0, 65535},
 	};
 
 	for (const Range<P> &range : ranges)

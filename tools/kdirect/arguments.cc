@@ -23,12 +23,12 @@ uint64_t in_range(const Parameter &parameter, uint64_t value)
 	return value;
 }
 
-uint64_t parse_time_ms(std::string_view text)
+uint64_t parse_time_in(std::string_view text, uint64_t unit_ns, const char *unit)
 {
 	const uint64_t ns = parse_time(text);
 
-	if (ns % ns_per_ms != 0)
-		throw BadValue("must be whole milliseconds");
+	if (ns % unit_ns != 0)
+		throw BadValue(fmt::format("must be whole {}", unit));
 	return ns;
 }
 
@@ -79,6 +79,7 @@ std::string describe_range(const Parameter &parameter)
 	case Type::size64:
 		return fmt::format("{} to {}", format_size(parameter.min),
 				   format_size(parameter.max));
+	case Type::time_us:
 	case Type::time_ms:
 	case Type::time_ns:
 		return fmt::format("{} to {}", format_time(parameter.min),
@@ -112,7 +113,10 @@ Value parse_value(const Parameter &parameter, std::string_view text)
 	case Type::port: return in_range(parameter, parse_count(text));
 	case Type::size:
 	case Type::size64: return in_range(parameter, parse_size(text));
-	case Type::time_ms: return in_range(parameter, parse_time_ms(text));
+	case Type::time_us:
+		return in_range(parameter, parse_time_in(text, ns_per_us, "microseconds"));
+	case Type::time_ms:
+		return in_range(parameter, parse_time_in(text, ns_per_ms, "milliseconds"));
 	case Type::time_ns: return in_range(parameter, parse_time(text));
 	case Type::address: return parse_address(text);
 	case Type::endpoint: return parse_endpoint(text);

@@ -38,6 +38,8 @@ constexpr Field fields[] = {
 	{KDIRECT_A_DRAIN_TIMEOUT_MS, "drain-timeout", Format::time_ms, 2},
 	{KDIRECT_A_POLL_MODE, "poll-mode", Format::poll_mode, 2},
 	{KDIRECT_A_POLL_CPU_PERCENT, "poll-cpu", Format::percent, 2},
+	{KDIRECT_A_CQ_COUNT, "cq-count", Format::number, 2},
+	{KDIRECT_A_CQ_PERIOD_US, "cq-period", Format::time_us, 2},
 	{KDIRECT_A_STATE_AGE_MS, "state-age", Format::time_ms, 3},
 	{KDIRECT_A_OPENS, "opens", Format::number, 3},
 	{KDIRECT_A_NETNS, "netns", Format::number, 3},
@@ -154,7 +156,7 @@ int set(const Arguments &arguments, const Output &)
 {
 	if (arguments.settings().empty())
 		throw UsageError("nothing to set: give eager-limit, keep-alive, drain-timeout, "
-				 "poll-mode or poll-cpu");
+				 "poll-mode, poll-cpu, cq-count or cq-period");
 
 	Client client;
 
@@ -227,13 +229,16 @@ constexpr Parameter add_parameters[] = {
 	drain_timeout_parameter,
 	poll_mode_parameter,
 	poll_cpu_parameter,
+	cq_count_parameter,
+	cq_period_parameter,
 	nowait_parameter,
 };
 
 constexpr Parameter set_parameters[] = {
 	without_preset(eager_limit_parameter),   without_preset(keep_alive_parameter),
 	without_preset(drain_timeout_parameter), without_preset(poll_mode_parameter),
-	without_preset(poll_cpu_parameter),
+	without_preset(poll_cpu_parameter),      without_preset(cq_count_parameter),
+	without_preset(cq_period_parameter),
 };
 
 constexpr Parameter del_parameters[] = {nowait_parameter};

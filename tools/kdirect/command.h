@@ -21,6 +21,7 @@ enum class Type {
 	port,
 	size,
 	size64,
+	time_us,
 	time_ms,
 	time_ns,
 	address,

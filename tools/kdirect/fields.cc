@@ -88,6 +88,7 @@ void add_json(Json &json, const Field &field, const Attributes &attributes)
 	switch (field.format) {
 	case Format::number: json[key("")] = number.value_or(0); break;
 	case Format::size: json[key("_bytes")] = number.value_or(0); break;
+	case Format::time_us: json[key("_us")] = number.value_or(0); break;
 	case Format::time_ms:
 	case Format::time_ms_or_off: json[key("_ms")] = number.value_or(0); break;
 	case Format::time_ns: json[key("_ns")] = number.value_or(0); break;
@@ -200,6 +201,7 @@ std::optional<std::string> to_text(const Field &field, const Attributes &attribu
 	case Format::number:
 	case Format::percent: return fmt::format("{}", number);
 	case Format::size: return format_size(number);
+	case Format::time_us: return format_time(number * ns_per_us);
 	case Format::time_ms: return format_time(ms_to_ns(number));
 	case Format::time_ns: return format_time(number);
 	case Format::time_ms_or_off: return number ? format_time(ms_to_ns(number)) : "off";

@@ -19,6 +19,7 @@ enum class Format {
 	text,
 	number,
 	size,
+	time_us,
 	time_ms,
 	time_ms_or_off, // 0 means off
 	time_ns,

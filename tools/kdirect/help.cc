@@ -25,6 +25,7 @@ std::string placeholder(const Parameter &parameter)
 	case Type::port: return "PORT";
 	case Type::size:
 	case Type::size64: return "SIZE";
+	case Type::time_us:
 	case Type::time_ms:
 	case Type::time_ns: return "TIME";
 	case Type::address: return "ADDRESS";

@@ -71,6 +71,24 @@ constexpr Parameter poll_cpu_parameter{
 	.help = "percent of a CPU that adaptive polling may take for each queue",
 };
 
+constexpr Parameter cq_count_parameter{
+	.key = "cq-count",
+	.type = Type::count32,
+	.attr = KDIRECT_A_CQ_COUNT,
+	.max = 65535,
+	.preset = "0",
+	.help = "completions until an interrupt; 0 with cq-period 0: as the device does it",
+};
+
+constexpr Parameter cq_period_parameter{
+	.key = "cq-period",
+	.type = Type::time_us,
+	.attr = KDIRECT_A_CQ_PERIOD_US,
+	.max = 65535 * ns_per_us,
+	.preset = "0",
+	.help = "time until an interrupt, with fewer completions",
+};
+
 constexpr Parameter max_channels_parameter{
 	.key = "max-channels",
 	.type = Type::count32,

@@ -46,6 +46,9 @@ void put(Message &message, const Setting &setting)
 	case Type::name:
 	case Type::listener:
 	case Type::channel: return message.put_string(attr, std::get<std::string>(setting.value));
+	case Type::time_us:
+		return message.put_u32(attr,
+				       static_cast<uint32_t>(number(setting.value) / ns_per_us));
 	case Type::time_ms:
 		return message.put_u32(attr,
 				       static_cast<uint32_t>(number(setting.value) / ns_per_ms));

@@ -63,6 +63,10 @@ matches "shown" "$(kdirect -d channel show c0)" 'poll-mode adaptive poll-cpu 1'
 expect_error 'busy, hybrid or adaptive' kdirect channel set c0 poll-mode often
 expect_error '1 to 100' kdirect channel set c0 poll-cpu 0
 expect_error '1 to 100' kdirect channel set c0 poll-cpu 101
+expect_error 'moderates no interrupts' kdirect channel set c0 cq-count 5
+expect_error '0ns to 65.535ms' kdirect channel set c0 cq-period 65536us
+expect_error 'whole microseconds' kdirect channel set c0 cq-period 1500ns
+expect_error 'moderates no interrupts' kdirect channel add c1 to "$ADDR_B:$port" cq-period 10us
 
 check "the channel goes" kdirect channel del c0
 meet end
