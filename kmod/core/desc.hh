@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An open file of a mapping, and its descriptors: Documentation/descriptors.md. It lives
-// until it is released and the last of its requests has ended.
+// An open file with descriptors, of a mapping: Documentation/descriptors.md. It lives until
+// it is released and the last of its requests has ended.
 #pragma once
 
 #include "fixed.hh"
@@ -23,21 +23,24 @@ struct Request {
 	kdirect_completion completion() const;
 
 	Link<Request> link; // free or done
-	MapFile *file;
+	DescFile *file;
 	FixedBuffer *buffer; // in use
 	uint64_t user_data, old;
 	uint32_t index, length;
-	uint32_t left; // parts under way, and one for who submits; MapFile::lock
-	int err;       // the first; MapFile::lock, as is status
+	uint32_t left; // parts under way, and one for who submits; DescFile::lock
+	int err;       // the first; DescFile::lock, as is status
 	uint16_t status;
 	uint8_t opcode;
 };
 
 } // namespace kd
 
-struct kd_map_file {
-	static kd::Status create(kd::Sleepable s, kd::Mapping &mapping, kd_map_file **out);
+struct kd_desc_file {
+	// nullptr: no memory. The caller says what it is open of.
+	static kd_desc_file *create(kd::Sleepable s, kd::Channel &channel);
 	void release(kd::Sleepable s);
+	// Why nothing may begin; 0: it may.
+	int refusal() const;
 	void put_later(); // from where it cannot be freed
 
 	// --- submit_lock ----------------------------------------------------------------
@@ -59,10 +62,11 @@ struct kd_map_file {
 	void detach(kd::Sleepable s, const kd_ring &ring);
 
 	kd::Refs refs; // of who opened it, and of each request that has not ended
+	kd::Channel *channel = nullptr;
 	kd::Mapping *mapping = nullptr;
 	bool can_read = false, can_write = false;
 	kd::OpenFlags flags;
-	kd::Links<kd_map_file> link; // the mapping's
+	kd::Links<kd_desc_file> link; // the mapping's
 	kd_work end_work;
 
 	kd::Mutex<KD_LOCK_SUBMIT> submit_lock;
@@ -77,6 +81,7 @@ struct kd_map_file {
 	uint32_t waiters = 0, wake_at = UINT32_MAX;           // lock: when it is worth it
 	uint32_t reapers = 0;                                 // lock: of requests in neither list
 	kd_ring *ring = nullptr;                              // lock and submit_lock: takes `done`
+	bool watched = false;                                 // lock: by poll()
 	kd::WaitQueue waitq;                                  // completions
 	kd::WaitQueue poll_waitq;                             // poll() of the ring
 	kd::WaitQueue thread_waitq;                           // the ring's thread
@@ -91,6 +96,6 @@ private:
 namespace kd
 {
 
-using MapFiles = Bag<MapFile, &kd_map_file::link>;
+using DescFiles = Bag<DescFile, &kd_desc_file::link>;
 
 } // namespace kd

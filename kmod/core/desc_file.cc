@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An open file of a mapping: its requests, and how their completions are reaped.
+// An open file with descriptors: its requests, and how their completions are reaped.
 #include "channel.hh"
 #include "ring.hh"
 
@@ -7,24 +7,26 @@ using namespace kd;
 
 // --- life ------------------------------------------------------------------------------
 
-Status kd_map_file::create(Sleepable s, Mapping &mapping, kd_map_file **out)
+kd_desc_file *kd_desc_file::create(Sleepable s, Channel &channel)
 {
-	auto *file = kd::create<kd_map_file>(s);
+	auto *file = kd::create<kd_desc_file>(s);
 	if (!file)
-		return KD_ENOMEM;
+		return nullptr;
 	kd_work_init(&file->end_work, [](kd_work *work) {
-		KD_CONTAINER(work, kd_map_file, end_work)->end(ShimEntry::may_sleep());
+		KD_CONTAINER(work, kd_desc_file, end_work)->end(ShimEntry::may_sleep());
 	});
-	mapping.get();
-	file->mapping = &mapping;
-	SpinGuard guard(mapping.channel->ctrl_lock);
-	mapping.files.add(file);
-	*out = file;
-	return {};
+	channel.get();
+	file->channel = &channel;
+	return file;
+}
+
+int kd_desc_file::refusal() const
+{
+	return mapping->refusal();
 }
 
 // What a descriptor needs, once there is one.
-Status kd_map_file::prepare(Sleepable s)
+Status kd_desc_file::prepare(Sleepable s)
 {
 	if (requests)
 		return {};
@@ -49,36 +51,33 @@ Status kd_map_file::prepare(Sleepable s)
 	return {};
 }
 
-void kd_map_file::release(Sleepable s)
+void kd_desc_file::release(Sleepable s)
 {
-	mapping->opens.fetch_sub(1);
-	{
-		SpinGuard guard(mapping->channel->ctrl_lock);
-		mapping->files.remove(this);
-	}
+	mapping->closed(*this);
 	for (uint32_t i = 0; buffers && i < KDIRECT_BUFFERS; i++)
 		replace_buffer(s, i, nullptr);
 	if (refs.put())
 		end(s);
 }
 
-void kd_map_file::put_later()
+void kd_desc_file::put_later()
 {
 	if (refs.put())
 		kd_work_queue(&end_work);
 }
 
-void kd_map_file::end(Sleepable s)
+void kd_desc_file::end(Sleepable s)
 {
 	kd_free(buffers);
 	kd_free(ios);
 	kd_chain_free(chain);
 	kd_free(requests);
 	mapping->put(s);
+	channel->put(s);
 	destroy(s, this);
 }
 
-void kd_map_file::replace_buffer(Sleepable s, uint32_t index, FixedBuffer *buffer)
+void kd_desc_file::replace_buffer(Sleepable s, uint32_t index, FixedBuffer *buffer)
 {
 	if (FixedBuffer *old = std::exchange(buffers[index], buffer))
 		old->put(s);
@@ -86,7 +85,7 @@ void kd_map_file::replace_buffer(Sleepable s, uint32_t index, FixedBuffer *buffe
 
 // --- requests --------------------------------------------------------------------------
 
-Request *kd_map_file::begin(const kdirect_desc &desc, uint32_t index)
+Request *kd_desc_file::begin(const kdirect_desc &desc, uint32_t index)
 {
 	SpinGuard guard(lock);
 	Request *request = free.pop();
@@ -121,7 +120,7 @@ kdirect_completion Request::completion() const
 
 void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 {
-	MapFile &owner = *file;
+	DescFile &owner = *file;
 	FixedBuffer *used;
 	bool wake, over, watched = false, wake_thread = false;
 	{
@@ -136,10 +135,10 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 		used = std::exchange(buffer, nullptr);
 		owner.done.push_back(this);
 		uint32_t ready = owner.nr_done.fetch_add(1) + 1;
-		over = owner.under_way.fetch_sub(1) == 1 && owner.mapping->refusal();
+		over = owner.under_way.fetch_sub(1) == 1 && owner.refusal();
 		if (owner.ring) {
 			wake_thread = owner.follow();
-			watched = owner.ring->watched;
+			watched = owner.watched;
 			ready = owner.nr_done.load(std::memory_order_relaxed) + owner.ring->ready();
 		}
 		wake = owner.waiters && (ready >= owner.wake_at || over);
@@ -157,7 +156,7 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 
 // --- rings -----------------------------------------------------------------------------
 
-Status kd_map_file::attach(kd_ring &to)
+Status kd_desc_file::attach(kd_ring &to)
 {
 	SpinGuard guard(lock);
 	if (ring || waiters || reapers)
@@ -167,7 +166,7 @@ Status kd_map_file::attach(kd_ring &to)
 	return {};
 }
 
-void kd_map_file::detach(Sleepable s, const kd_ring &from)
+void kd_desc_file::detach(Sleepable s, const kd_ring &from)
 {
 	MutexGuard submitting(submit_lock, s);
 	SpinGuard guard(lock);
@@ -176,7 +175,7 @@ void kd_map_file::detach(Sleepable s, const kd_ring &from)
 }
 
 // True: the thread waits for the requests that became free.
-bool kd_map_file::follow()
+bool kd_desc_file::follow()
 {
 	bool any = false;
 	while (Request *request = done.front()) {
@@ -199,7 +198,7 @@ bool kd_map_file::follow()
 	return true;
 }
 
-bool kd_map_file::catch_up()
+bool kd_desc_file::catch_up()
 {
 	bool wake;
 	uint32_t before, after;
@@ -216,7 +215,7 @@ bool kd_map_file::catch_up()
 
 // --- reaping ---------------------------------------------------------------------------
 
-Status kd_map_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
+Status kd_desc_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
 			  const kd_ring *via)
 {
 	auto enough = [&] {
@@ -226,7 +225,7 @@ Status kd_map_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t tim
 		return nr_done.load(std::memory_order_relaxed) + via->ready() >= wanted;
 	};
 	auto over = [&] {
-		return under_way.load() == 0 && mapping->refusal() &&
+		return under_way.load() == 0 && refusal() &&
 		       !(via && via->thread && via->pending());
 	};
 	if (enough())
@@ -239,7 +238,7 @@ Status kd_map_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t tim
 		if (wanted < wake_at)
 			wake_at = wanted;
 	}
-	Status st = mapping->channel->wait(s, waitq, {polls, flags.get()}, KD_WAIT_INTERRUPTIBLE,
+	Status st = channel->wait(s, waitq, {polls, flags.get()}, KD_WAIT_INTERRUPTIBLE,
 					   timeout_ns ? timeout_ns : KD_FOREVER,
 					   [&] { return enough() || over(); });
 	{
@@ -247,11 +246,11 @@ Status kd_map_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t tim
 		// What the others wait for is not known here.
 		wake_at = --waiters ? 1 : UINT32_MAX;
 	}
-	return st.ok() && !enough() ? Status(mapping->refusal()) : st;
+	return st.ok() && !enough() ? Status(refusal()) : st;
 }
 
 // Of what is there, not more than `most`.
-Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
+Status kd_desc_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 {
 	constexpr uint32_t at_once = 8;
 	Request *reaped[at_once];
@@ -285,14 +284,14 @@ Status kd_map_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 	return any ? KD_EFAULT : 0;
 }
 
-Status kd_map_file::reap(Sleepable s, kdirect_submit &batch)
+Status kd_desc_file::reap(Sleepable s, kdirect_submit &batch)
 {
 	Status st;
 	bool polls = batch.flags & KDIRECT_SUBMIT_POLL;
 	if (batch.min_completions)
 		st = await(s, batch.min_completions, polls, batch.timeout_ns, nullptr);
 	else if (polls)
-		mapping->channel->poll_once(true);
+		channel->poll_once(true);
 	for (uint32_t before = UINT32_MAX; before != batch.completed;) {
 		before = batch.completed;
 		if (Status some = reap_some(s, batch, batch.nr_completions - before); !some.ok())
@@ -303,64 +302,29 @@ Status kd_map_file::reap(Sleepable s, kdirect_submit &batch)
 
 // --- the shim's calls --------------------------------------------------------------------
 
-int kd_map_open(struct kd_mapping *mapping, bool read, bool write, struct kd_map_file **out)
-{
-	if (int err = mapping->refusal())
-		return err;
-	if (write && mapping->read_only)
-		return KD_EACCES;
-	kd_map_file *file;
-	if (Status st = kd_map_file::create(ShimEntry::may_sleep(), *mapping, &file); !st.ok())
-		return st.err();
-	mapping->opens.fetch_add(1);
-	file->can_read = read;
-	file->can_write = write;
-	*out = file;
-	return 0;
-}
-
-void kd_map_release(struct kd_map_file *file)
+void kd_desc_release(struct kd_desc_file *file)
 {
 	file->release(ShimEntry::may_sleep());
 }
 
-uint64_t kd_map_size(const struct kd_map_file *file)
+int kd_desc_set_flags(struct kd_desc_file *file, uint32_t flags)
 {
-	return file->mapping->size;
+	return file->flags.set(*file->channel, flags).err();
 }
 
-void kd_map_describe(struct kd_map_file *file, struct kdirect_map_info *out)
-{
-	const Mapping &mapping = *file->mapping;
-	*out = {};
-	kd_format(out->name, sizeof(out->name), "%s", mapping.name);
-	out->size = mapping.size;
-	if (mapping.read_only)
-		out->flags |= KDIRECT_MAP_READ_ONLY;
-	if (mapping.atomics)
-		out->flags |= KDIRECT_MAP_ATOMICS;
-	out->eager_limit = mapping.channel->copy_limit();
-	out->poll_queues = mapping.channel->nr_poll_queues;
-}
-
-int kd_map_set_flags(struct kd_map_file *file, uint32_t flags)
-{
-	return file->flags.set(*file->mapping->channel, flags).err();
-}
-
-uint32_t kd_map_flags(const struct kd_map_file *file)
+uint32_t kd_desc_flags(const struct kd_desc_file *file)
 {
 	return file->flags.get();
 }
 
-int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *batch)
+int kd_desc_submit(struct kd_desc_file *file, struct kdirect_submit *batch)
 {
 	Sleepable s = ShimEntry::may_sleep();
 	if ((batch->flags & ~KDIRECT_SUBMIT_FLAGS) || batch->reserved[0] || batch->reserved[1] ||
 	    batch->min_completions > batch->nr_completions ||
 	    batch->min_completions > KDIRECT_DESC_ENTRIES)
 		return KD_EINVAL;
-	if ((batch->flags & KDIRECT_SUBMIT_POLL) && !file->mapping->channel->has_poll_queues())
+	if ((batch->flags & KDIRECT_SUBMIT_POLL) && !file->channel->has_poll_queues())
 		return KD_EOPNOTSUPP;
 	batch->submitted = batch->completed = 0;
 	Status st = batch->nr_descs ? file->submit(s, *batch) : Status();
@@ -375,16 +339,16 @@ int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *batch)
 	return st.ok() ? reaped.err() : st.err();
 }
 
-int kd_map_buffer_set(struct kd_map_file *file, const struct kdirect_buffer *b) KD_NO_ANALYSIS
+int kd_desc_buffer_set(struct kd_desc_file *file, const struct kdirect_buffer *b) KD_NO_ANALYSIS
 {
 	Sleepable s = ShimEntry::may_sleep();
 	if (b->reserved[0] || b->reserved[1] || b->reserved[2] || b->index >= KDIRECT_BUFFERS ||
 	    !b->length || b->length > KDIRECT_BUFFER_MAX || b->addr + b->length < b->addr)
 		return KD_EINVAL;
-	if (int err = file->mapping->refusal())
+	if (int err = file->refusal())
 		return err;
 	FixedBuffer *buffer;
-	Status st = FixedBuffer::create(s, *file->mapping->channel, b->addr, b->length, &buffer);
+	Status st = FixedBuffer::create(s, *file->channel, b->addr, b->length, &buffer);
 	if (!st.ok())
 		return st.err();
 	st = file->submit_lock.lock_interruptible(s);
@@ -401,7 +365,7 @@ int kd_map_buffer_set(struct kd_map_file *file, const struct kdirect_buffer *b) 
 	return st.err();
 }
 
-int kd_map_buffer_del(struct kd_map_file *file, uint32_t index) KD_NO_ANALYSIS
+int kd_desc_buffer_del(struct kd_desc_file *file, uint32_t index) KD_NO_ANALYSIS
 {
 	Sleepable s = ShimEntry::may_sleep();
 	if (index >= KDIRECT_BUFFERS)

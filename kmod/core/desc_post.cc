@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Submitting descriptors: each becomes a request, each of its parts takes a slot, and what
-// has its slot is posted with one doorbell. Nobody holds such slots while he waits, for
-// other slots or for his own memory: before that everything is posted.
-#include "channel.hh"
-#include "ring.hh"
+// Submitting descriptors of a mapping: each becomes a request, each of its parts takes a
+// slot, and what has its slot is posted with one doorbell. Nobody holds such slots while he
+// waits, for other slots or for his own memory: before that everything is posted.
+#include "desc_source.hh"
 
 using namespace kd;
 
@@ -14,29 +13,17 @@ namespace
 class Submission
 {
 public:
-	// `thread`: who submits for a process; nullptr: the process itself.
-	Submission(MapFile &f, bool poll, kd_thread *for_process)
-		: file(f), mapping(*f.mapping), channel(*mapping.channel), polls(poll),
-		  queue(channel.io_queue(poll)), thread(for_process)
+	Submission(DescFile &f, bool poll, SubmitterMemory &m)
+		: file(f), mapping(*f.mapping), channel(*f.channel), polls(poll),
+		  queue(channel.io_queue(poll)), memory(m)
 	{
 	}
-	// Without submit_lock: the memory may end with this.
-	~Submission()
-	{
-		if (adopted)
-			kd_thread_leave(thread);
-	}
-	Submission(const Submission &) = delete;
-	Submission &operator=(const Submission &) = delete;
-
-	template <class Source>
-	Status run(Sleepable s, Source &source);
+	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
 	bool read_user(void *to, uint64_t from, uint32_t len);
+	void flush();
 
 private:
-	bool has_memory();
 	Status check(const kdirect_desc &d) const;
-	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
 	Status transfer(Sleepable s, Request &request, const kdirect_desc &d);
 	Status fixed_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
 			  uint32_t &len);
@@ -47,18 +34,16 @@ private:
 	Status atomic(Sleepable s, Request &request, const kdirect_desc &d);
 	IoSlot *claim(Sleepable s, bool large, Status &st);
 	kd_io &add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind);
-	void flush();
 	int post();
 	void give_back(IoSlot *slot, int err);
 
-	MapFile &file;
+	DescFile &file;
 	Mapping &mapping;
 	Channel &channel;
 	const bool polls;
 	Queue &queue;
-	kd_thread *thread;
-	bool adopted = false;        // by `thread`: the memory of its process
-	IoSlot *slots[KD_CHAIN_MAX]; // with MapFile::ios: to be posted
+	SubmitterMemory &memory;
+	IoSlot *slots[KD_CHAIN_MAX]; // with DescFile::ios: to be posted
 	uint32_t nr = 0, sges = 0;
 };
 
@@ -165,14 +150,6 @@ kd_io &Submission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t le
 }
 
 // --- parts -----------------------------------------------------------------------------
-
-// Whether addresses mean anything.
-bool Submission::has_memory()
-{
-	if (thread && !adopted)
-		adopted = kd_thread_adopt(thread);
-	return !thread || adopted;
-}
 
 bool Submission::read_user(void *to, uint64_t from, uint32_t len)
 {
@@ -314,7 +291,7 @@ Status Submission::transfer(Sleepable s, Request &request, const kdirect_desc &d
 		uint64_t length = request.buffer->length;
 		if (d.addr > length || d.length > length - d.addr)
 			return KD_EFAULT;
-	} else if (d.addr + d.length < d.addr || !has_memory()) {
+	} else if (d.addr + d.length < d.addr || !memory.present()) {
 		return KD_EFAULT;
 	}
 	bool copies = d.opcode == KDIRECT_OP_WRITE && d.length <= channel.copy_limit();
@@ -339,111 +316,37 @@ Status Submission::begin(Sleepable s, Request &request, const kdirect_desc &d)
 	return is_atomic(d) ? atomic(s, request, d) : transfer(s, request, d);
 }
 
-// Where descriptors come from. read(): copies some, all that may be taken now at most.
-class ArraySource
-{
-public:
-	explicit ArraySource(kdirect_submit &b) : batch(b) {}
-	uint32_t read(Submission &by, kdirect_desc *to, uint32_t most, Status &st)
-	{
-		uint32_t n = batch.nr_descs - batch.submitted;
-		if (n > most)
-			n = most;
-		bool any = n;
-		uint64_t from = batch.descs + uint64_t(batch.submitted) * sizeof(*to);
-		while (n && !by.read_user(to, from, n * sizeof(*to)))
-			n /= 2; // as far as they can be read
-		if (any && !n)
-			st = KD_EFAULT;
-		return n;
-	}
-	uint32_t number() const { return batch.submitted; }
-	void take() { batch.submitted++; }
-
-private:
-	kdirect_submit &batch;
-};
-
-class RingSource
-{
-public:
-	RingSource(kd_ring &r, uint32_t most, uint32_t &t) : ring(r), left(most), taken(t) {}
-	uint32_t read(Submission &, kdirect_desc *to, uint32_t most, Status &st)
-	{
-		uint32_t n = ring.submitted(st);
-		if (n > left)
-			n = left;
-		if (n > most)
-			n = most;
-		for (uint32_t i = 0; i < n; i++)
-			to[i] = ring.desc(i);
-		return n;
-	}
-	uint32_t number() const { return ring.sq_head.load(std::memory_order_relaxed); }
-	void take()
-	{
-		ring.take();
-		left--;
-		taken++;
-	}
-
-private:
-	kd_ring &ring;
-	uint32_t left;
-	uint32_t &taken;
-};
-
-template <class Source>
-Status Submission::run(Sleepable s, Source &source)
-{
-	constexpr uint32_t at_once = 8;
-	kdirect_desc descs[at_once];
-	Status st;
-	while (uint32_t n = source.read(*this, descs, at_once, st)) {
-		for (uint32_t i = 0; i < n && st.ok(); i++) {
-			Request *request = file.begin(descs[i], source.number());
-			if (!request) {
-				st = KD_EAGAIN;
-				break;
-			}
-			source.take();
-			request->part_done(begin(s, *request, descs[i]).err(), 0, 0);
-			if (kd_killed())
-				st = KD_EINTR;
-		}
-		if (!st.ok())
-			break;
-	}
-	flush();
-	return st;
-}
-
 } // namespace
 
-Status kd_map_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
+Status kd_desc_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
 {
 	Status st = submit_lock.lock_interruptible(s);
 	if (!st.ok())
 		return st;
 	st = ring ? KD_EBUSY : prepare(s);
 	if (st.ok()) {
+		SubmitterMemory memory(nullptr);
 		ArraySource source(batch);
-		st = Submission(*this, batch.flags & KDIRECT_SUBMIT_POLL, nullptr).run(s, source);
+		Submission submission(*this, batch.flags & KDIRECT_SUBMIT_POLL, memory);
+		st = submit_all(s, *this, submission, source);
 	}
 	submit_lock.unlock();
 	return st;
 }
 
-Status kd_map_file::submit(Sleepable s, kd_ring &from, uint32_t most,
-			   uint32_t &taken) KD_NO_ANALYSIS
+Status kd_desc_file::submit(Sleepable s, kd_ring &from, uint32_t most,
+			    uint32_t &taken) KD_NO_ANALYSIS
 {
 	// A program that keeps writing more does not keep us here.
 	RingSource source(from, most < from.sq_entries ? most : from.sq_entries, taken);
-	Submission submission(*this, from.polls, from.thread);
+	SubmitterMemory memory(from.thread);
 	Status st = submit_lock.lock_interruptible(s);
 	if (!st.ok())
 		return st;
-	st = submission.run(s, source);
+	{
+		Submission submission(*this, from.polls, memory);
+		st = submit_all(s, *this, submission, source);
+	}
 	submit_lock.unlock();
 	if (taken && from.is_watched())
 		poll_waitq.wake(KD_WAKE_OUT);

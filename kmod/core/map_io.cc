@@ -283,7 +283,7 @@ int64_t Transfer::queue_all(Sleepable s, kd_iocb *iocb, bool nowait)
 
 } // namespace
 
-int64_t kd_map_io(struct kd_map_file *file, struct kd_iter *iter, size_t len, uint64_t pos,
+int64_t kd_map_io(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint64_t pos,
 		  bool write, uint32_t flags, struct kd_iocb *iocb)
 {
 	Sleepable s = ShimEntry::may_sleep();

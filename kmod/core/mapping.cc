@@ -193,7 +193,7 @@ void kd_mapping::enter(Sleepable, MapState next)
 	for (uint32_t i = 1; i < channel->nr_queues; i++)
 		channel->queues[i]->io_waitq.wake(0);
 	SpinGuard guard(channel->ctrl_lock);
-	files.each([](MapFile &file) {
+	files.each([](DescFile &file) {
 		file.waitq.wake(0);
 		file.poll_waitq.wake(KD_WAKE_END);
 	});

@@ -23,7 +23,7 @@ using Listener = ::kd_listener;
 using Device = ::kd_device;
 using File = ::kd_file;
 using Mapping = ::kd_mapping;
-using MapFile = ::kd_map_file;
+using DescFile = ::kd_desc_file;
 
 // Proof that the caller runs in process context without a spin lock. Only the
 // entry points that the shim calls in such a context make one (ShimEntry).

@@ -45,7 +45,7 @@ void lay_out(kdirect_ring_setup &setup)
 
 Status kd_ring::make(Sleepable, kdirect_ring_setup &setup)
 {
-	Channel &channel = *file->mapping->channel;
+	Channel &channel = *file->channel;
 	sq_entries = setup.sq_entries;
 	cq_entries = setup.cq_entries;
 	polls = setup.flags & KDIRECT_RING_POLL;
@@ -67,7 +67,7 @@ Status kd_ring::make(Sleepable, kdirect_ring_setup &setup)
 	return st;
 }
 
-Status kd_ring::create(Sleepable s, MapFile &file, kdirect_ring_setup &setup,
+Status kd_ring::create(Sleepable s, DescFile &file, kdirect_ring_setup &setup,
 		       kd_ring **out) KD_NO_ANALYSIS
 {
 	{
@@ -100,7 +100,7 @@ void kd_ring::release(Sleepable s)
 {
 	if (thread) {
 		kd_thread_stop(thread);
-		file->mapping->channel->ring_threads.fetch_sub(1);
+		file->channel->ring_threads.fetch_sub(1);
 	}
 	file->detach(s, *this);
 	if (shared)
@@ -153,7 +153,7 @@ void kd_ring::take()
 bool kd_ring::is_watched()
 {
 	SpinGuard guard(file->lock);
-	return watched;
+	return file->watched;
 }
 
 // --- the completion ring -----------------------------------------------------------------
@@ -214,7 +214,7 @@ Status kd_ring::enter(Sleepable s, kdirect_ring_enter &call)
 	if (all && call.min_completions)
 		waited = file->await(s, call.min_completions, spin, call.timeout_ns, this);
 	else if (spin)
-		file->mapping->channel->poll_once(true);
+		file->channel->poll_once(true);
 	call.ready = ready_in_all();
 	if (call.submitted || (all && call.ready))
 		return {};
@@ -224,17 +224,16 @@ Status kd_ring::enter(Sleepable s, kdirect_ring_enter &call)
 // KD_POLL_* that hold now.
 uint32_t kd_ring::poll()
 {
-	const Mapping &mapping = *file->mapping;
 	{
 		SpinGuard guard(file->lock);
-		watched = true;
+		file->watched = true;
 	}
 	if (polls)
-		mapping.channel->arm_all();
+		file->channel->arm_all();
 	uint32_t events = ready_in_all() ? KD_POLL_IN : 0;
 	if (words->sq_tail.load() - sq_head.load() < sq_entries)
 		events |= KD_POLL_OUT;
-	if (!file->under_way.load() && mapping.refusal())
+	if (!file->under_way.load() && file->refusal())
 		events |= KD_POLL_HUP;
 	return events;
 }
@@ -253,7 +252,7 @@ bool kd_ring::pass(Sleepable s)
 	}
 	uint32_t before = file->under_way.load();
 	if (polls && before) {
-		file->mapping->channel->poll_once(true);
+		file->channel->poll_once(true);
 		any |= file->under_way.load() != before;
 	}
 	return any || taken;
@@ -270,7 +269,7 @@ void kd_ring::sleep(Sleepable s)
 		more |= count && !starved;
 	}
 	if (!more && polls && file->under_way.load())
-		file->mapping->channel->arm_all();
+		file->channel->arm_all();
 	if (!more)
 		(void)file->thread_waitq.wait(s, KD_WAIT_KILLABLE, KD_FOREVER,
 					      [&] { return woken.load() || kd_thread_stopping(); });
@@ -294,13 +293,13 @@ void kd_ring::serve(Sleepable s)
 
 // --- the shim's calls --------------------------------------------------------------------
 
-int kd_ring_create(struct kd_map_file *file, struct kdirect_ring_setup *setup, struct kd_ring **out)
+int kd_ring_create(struct kd_desc_file *file, struct kdirect_ring_setup *setup, struct kd_ring **out)
 {
 	if (!is_valid(*setup))
 		return KD_EINVAL;
-	if ((setup->flags & KDIRECT_RING_POLL) && !file->mapping->channel->has_poll_queues())
+	if ((setup->flags & KDIRECT_RING_POLL) && !file->channel->has_poll_queues())
 		return KD_EOPNOTSUPP;
-	if (int err = file->mapping->refusal())
+	if (int err = file->refusal())
 		return err;
 	return kd_ring::create(ShimEntry::may_sleep(), *file, *setup, out).err();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rings of an open file of a mapping, shared with a program: descriptors come from one,
+// Rings of an open file with descriptors, shared with a program: descriptors come from one,
 // completions go to the other. The program writes there what it likes at any time, so that
 // what counts is kept here.
 #pragma once
@@ -23,7 +23,7 @@ struct RingWords {
 } // namespace kd
 
 struct kd_ring {
-	static kd::Status create(kd::Sleepable s, kd::MapFile &file, kdirect_ring_setup &setup,
+	static kd::Status create(kd::Sleepable s, kd::DescFile &file, kdirect_ring_setup &setup,
 				 kd_ring **out);
 	void release(kd::Sleepable s);
 	kd::Status enter(kd::Sleepable s, kdirect_ring_enter &call);
@@ -45,7 +45,7 @@ struct kd_ring {
 	}
 	bool is_watched();
 
-	// --- MapFile::lock --------------------------------------------------------------
+	// --- DescFile::lock --------------------------------------------------------------
 	// False: there is no room.
 	bool put(const kdirect_completion &completion);
 	// True: the program is told only now.
@@ -59,7 +59,7 @@ struct kd_ring {
 	}
 
 	// --- constant -------------------------------------------------------------------
-	kd::MapFile *file = nullptr;
+	kd::DescFile *file = nullptr;
 	uint32_t sq_entries = 0, cq_entries = 0;
 	bool polls = false;
 	uint64_t idle_ns = 0;
@@ -71,9 +71,8 @@ struct kd_ring {
 
 	std::atomic<uint32_t> sq_head{0}; // written under submit_lock
 	bool sq_bad = false;              // submit_lock
-	std::atomic<uint32_t> cq_tail{0}; // written under MapFile::lock
-	bool is_behind = false;           // MapFile::lock, as these
-	bool watched = false;             // by poll()
+	std::atomic<uint32_t> cq_tail{0}; // written under DescFile::lock
+	bool is_behind = false;           // DescFile::lock, as these
 	bool starved = false;             // the thread waits for a request
 	std::atomic<bool> woken{false};   // the thread is to look again
 

@@ -142,10 +142,8 @@ int kd_file_ping(struct kd_file *file, struct kdirect_ping *ping);	/* [sleep] */
 /* [sleep] the node still exists during the call; a file holds its mapping. KD_EACCES:
  * @write, and it is read-only
  */
-int kd_map_open(struct kd_mapping *mapping, bool read, bool write, struct kd_map_file **out);
-/* [sleep] waits for nothing that is under way */
-void kd_map_release(struct kd_map_file *file);
-uint64_t kd_map_size(const struct kd_map_file *file);			/* [any] */
+int kd_map_open(struct kd_mapping *mapping, bool read, bool write, struct kd_desc_file **out);
+uint64_t kd_map_size(const struct kd_desc_file *file);			/* [any] */
 /* [sleep] Reads or writes what @iter holds, @len bytes, at @pos. Returns bytes, which are
  * fewer at the end of the export and after an error behind the first; or a negative KD_*
  * value. @iocb is not NULL: the transfer may go on after the return, if that is
@@ -153,26 +151,31 @@ uint64_t kd_map_size(const struct kd_map_file *file);			/* [any] */
  * KD_IO_NOWAIT: waits for nothing that others hold, and for no completion.
  */
 #define KD_IO_QUEUED	(-529)
-int64_t kd_map_io(struct kd_map_file *file, struct kd_iter *iter, size_t len, uint64_t pos,
+int64_t kd_map_io(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint64_t pos,
 		  bool write, uint32_t flags, struct kd_iocb *iocb);
 
-struct kdirect_buffer;
 struct kdirect_map_info;
+void kd_map_describe(struct kd_desc_file *file, struct kdirect_map_info *out);	/* [any] */
+
+/* --- open files with descriptors --------------------------------------------------- */
+
+/* [sleep] waits for nothing that is under way */
+void kd_desc_release(struct kd_desc_file *file);
+struct kdirect_buffer;
 struct kdirect_submit;
 /* [sleep] what kdirect.h says of the ioctls */
-int kd_map_set_flags(struct kd_map_file *file, uint32_t flags);
-uint32_t kd_map_flags(const struct kd_map_file *file);
-int kd_map_submit(struct kd_map_file *file, struct kdirect_submit *submit);
-int kd_map_buffer_set(struct kd_map_file *file, const struct kdirect_buffer *buffer);
-int kd_map_buffer_del(struct kd_map_file *file, uint32_t index);
-void kd_map_describe(struct kd_map_file *file, struct kdirect_map_info *out);	/* [any] */
+int kd_desc_set_flags(struct kd_desc_file *file, uint32_t flags);
+uint32_t kd_desc_flags(const struct kd_desc_file *file);
+int kd_desc_submit(struct kd_desc_file *file, struct kdirect_submit *submit);
+int kd_desc_buffer_set(struct kd_desc_file *file, const struct kdirect_buffer *buffer);
+int kd_desc_buffer_del(struct kd_desc_file *file, uint32_t index);
 
 /* --- rings ---------------------------------------------------------------------------- */
 
 struct kdirect_ring_setup;
 struct kdirect_ring_enter;
 /* [sleep] what kdirect.h says; @file is released after the ring */
-int kd_ring_create(struct kd_map_file *file, struct kdirect_ring_setup *setup,
+int kd_ring_create(struct kd_desc_file *file, struct kdirect_ring_setup *setup,
 		   struct kd_ring **out);
 /* [sleep] waits for nothing that is under way */
 void kd_ring_release(struct kd_ring *ring);

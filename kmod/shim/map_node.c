@@ -12,7 +12,7 @@
 
 static int kd_map_file_release(struct inode *inode, struct file *file)
 {
-	kd_map_release(file->private_data);
+	kd_desc_release(file->private_data);
 	return 0;
 }
 
@@ -50,38 +50,7 @@ static ssize_t kd_map_file_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	return kd_map_file_io(iocb, from, true);
 }
 
-static long kd_map_file_submit(struct kd_map_file *file, struct kdirect_submit __user *arg)
-{
-	struct kdirect_submit submit;
-	int err;
-
-	if (copy_from_user(&submit, arg, sizeof(submit)))
-		return -EFAULT;
-	err = kd_map_submit(file, &submit);
-	if (err)
-		return kd_to_errno(err);
-	return copy_to_user(arg, &submit, sizeof(submit)) ? -EFAULT : 0;
-}
-
-static long kd_map_file_set_buffer(struct kd_map_file *file, struct kdirect_buffer __user *arg)
-{
-	struct kdirect_buffer buffer;
-
-	if (copy_from_user(&buffer, arg, sizeof(buffer)))
-		return -EFAULT;
-	return kd_to_errno(kd_map_buffer_set(file, &buffer));
-}
-
-static long kd_map_file_del_buffer(struct kd_map_file *file, u32 __user *arg)
-{
-	u32 index;
-
-	if (get_user(index, arg))
-		return -EFAULT;
-	return kd_to_errno(kd_map_buffer_del(file, index));
-}
-
-static long kd_map_file_info(struct kd_map_file *file, struct kdirect_map_info __user *arg)
+static long kd_map_file_info(struct kd_desc_file *file, struct kdirect_map_info __user *arg)
 {
 	struct kdirect_map_info info = {};
 
@@ -89,38 +58,13 @@ static long kd_map_file_info(struct kd_map_file *file, struct kdirect_map_info _
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-static long kd_map_file_set_flags(struct kd_map_file *file, u32 __user *arg)
-{
-	u32 flags;
-
-	if (get_user(flags, arg))
-		return -EFAULT;
-	return kd_to_errno(kd_map_set_flags(file, flags));
-}
-
 static long kd_map_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct kd_map_file *map_file = file->private_data;
 	void __user *ptr = (void __user *)arg;
 
-	switch (cmd) {
-	case KDIRECT_IOC_SET_FLAGS:
-		return kd_map_file_set_flags(map_file, ptr);
-	case KDIRECT_IOC_GET_FLAGS:
-		return put_user(kd_map_flags(map_file), (u32 __user *)ptr);
-	case KDIRECT_IOC_SUBMIT:
-		return kd_map_file_submit(map_file, ptr);
-	case KDIRECT_IOC_BUFFER_SET:
-		return kd_map_file_set_buffer(map_file, ptr);
-	case KDIRECT_IOC_BUFFER_DEL:
-		return kd_map_file_del_buffer(map_file, ptr);
-	case KDIRECT_IOC_MAP_INFO:
-		return kd_map_file_info(map_file, ptr);
-	case KDIRECT_IOC_RING_SETUP:
-		return kd_ring_setup(file, ptr);
-	default:
-		return -ENOTTY;
-	}
+	if (cmd == KDIRECT_IOC_MAP_INFO)
+		return kd_map_file_info(file->private_data, ptr);
+	return kd_desc_ioctl(file, cmd, ptr);
 }
 
 /* No mmap: ENODEV says so. */
@@ -136,7 +80,7 @@ static const struct file_operations kd_map_fops = {
 
 int kd_map_file_open(struct file *file, struct kd_mapping *mapping)
 {
-	struct kd_map_file *map_file;
+	struct kd_desc_file *map_file;
 	int err;
 
 	err = kd_map_open(mapping, !!(file->f_mode & FMODE_READ), !!(file->f_mode & FMODE_WRITE),

@@ -164,6 +164,8 @@ int kd_post_wrs(struct kd_qp *qp, const struct ib_send_wr *first);
 struct file;
 /* map_node.c: the rest of opening a mapping's node; a negative errno */
 int kd_map_file_open(struct file *file, struct kd_mapping *mapping);
+/* desc_node.c: the ioctls of every file with descriptors; -ENOTTY: it is another */
+long kd_desc_ioctl(struct file *file, unsigned int cmd, void __user *arg);
 struct kdirect_ring_setup;
 /* ring.c: KDIRECT_IOC_RING_SETUP: a file descriptor, or a negative errno */
 long kd_ring_setup(struct file *of, struct kdirect_ring_setup __user *arg);

@@ -29,7 +29,7 @@ struct kd_listener;
 struct kd_device;	/* the core's view of an RDMA device */
 struct kd_file;		/* one open file of a channel's node */
 struct kd_mapping;	/* a remote export made local */
-struct kd_map_file;	/* one open file of a mapping's node */
+struct kd_desc_file;	/* one open file with descriptors: of a mapping's node */
 struct kd_ring;		/* rings of one of those */
 
 /* The shim's objects, opaque to the core. */

@@ -321,7 +321,7 @@ size_t kdk_range_differs(struct kdk_range *range, uint32_t offset, uint32_t len,
 }
 
 int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
-		     struct kd_map_file *file, uint64_t pos, bool write)
+		     struct kd_desc_file *file, uint64_t pos, bool write)
 {
 	struct iovec vec = { .iov_base = kdk_range_at(range, offset), .iov_len = len };
 	struct iov_iter iter;

@@ -45,7 +45,7 @@ size_t kdk_range_differs(struct kdk_range *range, uint32_t offset, uint32_t len,
 bool kdk_range_get(struct kdk_range *range, uint32_t offset, uint32_t len, uint8_t *out);
 /* kd_map_io() to or from it */
 int64_t kdk_range_io(struct kdk_range *range, uint32_t offset, uint32_t len,
-		     struct kd_map_file *file, uint64_t pos, bool write);
+		     struct kd_desc_file *file, uint64_t pos, bool write);
 int64_t kdk_range_pinned(const struct kdk_range *range); /* pages charged to it */
 
 void kdk_fill(uint8_t *bytes, size_t len, uint8_t seed);

@@ -46,7 +46,7 @@ public:
 		if (!pair)
 			return;
 		if (file)
-			kd_map_release(file);
+			kd_desc_release(file);
 		(void)kd_map_del(kdk_net(), "kdkm", &pair.error);
 		(void)kd_export_del(kdk_net(), "kdke", &pair.error);
 		if (mapping)
@@ -91,7 +91,7 @@ public:
 	Pair pair;
 	kdk_range *range = nullptr;
 	kd_mapping *mapping = nullptr;
-	kd_map_file *file = nullptr;
+	kd_desc_file *file = nullptr;
 };
 
 } // namespace
@@ -141,7 +141,7 @@ void kdk_case_map_read_only(struct kunit *test)
 	Mapped m(test, 65536, true);
 	if (!m.pair || !m.live())
 		return;
-	kd_map_file *another = nullptr;
+	kd_desc_file *another = nullptr;
 	EXPECT_EQ(kd_map_open(m.mapping, true, true, &another), KD_EACCES);
 	EXPECT(!another);
 	EXPECT_EQ(m.write(0, 0, 1), -KD_EACCES);

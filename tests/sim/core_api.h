@@ -60,14 +60,14 @@
 	X(file_info)                                                                               \
 	X(file_ping)                                                                               \
 	X(map_open)                                                                                \
-	X(map_release)                                                                             \
+	X(desc_release)                                                                            \
 	X(map_size)                                                                                \
 	X(map_io)                                                                                  \
-	X(map_set_flags)                                                                           \
-	X(map_flags)                                                                               \
-	X(map_submit)                                                                              \
-	X(map_buffer_set)                                                                          \
-	X(map_buffer_del)                                                                          \
+	X(desc_set_flags)                                                                          \
+	X(desc_flags)                                                                              \
+	X(desc_submit)                                                                             \
+	X(desc_buffer_set)                                                                         \
+	X(desc_buffer_del)                                                                         \
 	X(map_describe)                                                                            \
 	X(ring_create)                                                                             \
 	X(ring_release)                                                                            \

@@ -37,7 +37,7 @@ namespace
 
 /* Runs one ioctl, with what the shim promises for it. */
 template <typename Fn>
-int ioctl(World &w, Node *node, const kd_map_file *file, const Fn &fn)
+int ioctl(World &w, Node *node, const kd_desc_file *file, const Fn &fn)
 {
 	int err = 0;
 
@@ -61,13 +61,13 @@ int ioctl(World &w, Node *node, const kd_map_file *file, const Fn &fn)
 int MapFile::submit(kdirect_submit &batch)
 {
 	return ioctl(*world, node, file,
-		     [&](const CoreApi &core) { return core.map_submit(file, &batch); });
+		     [&](const CoreApi &core) { return core.desc_submit(file, &batch); });
 }
 
 int MapFile::set_buffer(const kdirect_buffer &buffer)
 {
 	return ioctl(*world, node, file,
-		     [&](const CoreApi &core) { return core.map_buffer_set(file, &buffer); });
+		     [&](const CoreApi &core) { return core.desc_buffer_set(file, &buffer); });
 }
 
 int MapFile::set_buffer(uint32_t index, const void *addr, uint64_t length)
@@ -79,7 +79,7 @@ int MapFile::set_buffer(uint32_t index, const void *addr, uint64_t length)
 int MapFile::del_buffer(uint32_t index)
 {
 	return ioctl(*world, node, file,
-		     [&](const CoreApi &core) { return core.map_buffer_del(file, index); });
+		     [&](const CoreApi &core) { return core.desc_buffer_del(file, index); });
 }
 
 kdirect_map_info MapFile::info()

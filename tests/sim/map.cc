@@ -31,7 +31,7 @@ OpenMap::~OpenMap()
 	world->call(
 		[&] {
 			watch::acquire(file);
-			node->core->map_release(file);
+			node->core->desc_release(file);
 		},
 		"close", node);
 }
@@ -106,7 +106,7 @@ std::string MapFile::pread(std::size_t len, uint64_t pos, uint32_t flags)
 
 MapFile open_map(World &w, const std::string &name, bool write, int *err, Node *on)
 {
-	kd_map_file *file = nullptr;
+	kd_desc_file *file = nullptr;
 	int result = KD_ENOENT;
 
 	on = on ? on : w.here();

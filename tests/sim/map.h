@@ -16,14 +16,14 @@ struct AsyncIo {
 
 /* An open file of a mapping's node, while anybody holds it. */
 struct OpenMap {
-	OpenMap(World *w, Node *n, kd_map_file *f) : world(w), node(n), file(f) {}
+	OpenMap(World *w, Node *n, kd_desc_file *f) : world(w), node(n), file(f) {}
 	~OpenMap();
 	OpenMap(const OpenMap &) = delete;
 	OpenMap &operator=(const OpenMap &) = delete;
 
 	World *world;
 	Node *node;
-	kd_map_file *file;
+	kd_desc_file *file;
 };
 
 class Ring;
@@ -33,7 +33,7 @@ class MapFile
 {
 public:
 	MapFile() = default;
-	MapFile(World *w, Node *n, kd_map_file *f)
+	MapFile(World *w, Node *n, kd_desc_file *f)
 		: world(w), node(n), file(f), open(std::make_shared<OpenMap>(w, n, f))
 	{
 	}
@@ -58,7 +58,7 @@ public:
 	int set_buffer(const kdirect_buffer &buffer);
 	int del_buffer(uint32_t index);
 	kdirect_map_info info();
-	kd_map_file *get() const { return file; }
+	kd_desc_file *get() const { return file; }
 	Ring make_ring(const kdirect_ring_setup &setup, int *err = nullptr);
 	/* Submits all of @descs and waits for as many completions. */
 	std::vector<kdirect_completion> run(const std::vector<kdirect_desc> &descs,
@@ -67,7 +67,7 @@ public:
 private:
 	World *world = nullptr;
 	Node *node = nullptr;
-	kd_map_file *file = nullptr;
+	kd_desc_file *file = nullptr;
 	std::shared_ptr<OpenMap> open;
 };
 

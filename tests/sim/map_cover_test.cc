@@ -577,7 +577,7 @@ TEST(MapCover, AFileThatPollsAdaptively)
 
 	EXPECT_EQ(transfer(), 0u);
 	p.w.call([&] {
-		EXPECT_EQ(p.w.node().core->map_set_flags(p.file.get(), KDIRECT_OPEN_ADAPTIVE), 0);
+		EXPECT_EQ(p.w.node().core->desc_set_flags(p.file.get(), KDIRECT_OPEN_ADAPTIVE), 0);
 	});
 	EXPECT_GT(transfer(), 0u) << "1 % of a CPU is not enough for all of them";
 }

@@ -116,7 +116,7 @@ TEST(PollMode, OfAFile)
 	auto set = [&](uint32_t flags) {
 		int err = 0;
 
-		p.w.call([&] { err = core.map_set_flags(p.file.get(), flags); });
+		p.w.call([&] { err = core.desc_set_flags(p.file.get(), flags); });
 		return err;
 	};
 	auto transfer = [&] {
@@ -130,7 +130,7 @@ TEST(PollMode, OfAFile)
 	EXPECT_GT(naps(), 0u);
 	EXPECT_EQ(set(KDIRECT_OPEN_HYBRID | KDIRECT_OPEN_ADAPTIVE), KD_EINVAL);
 	EXPECT_EQ(set(1U << 4), KD_EINVAL);
-	EXPECT_EQ(core.map_flags(p.file.get()), KDIRECT_OPEN_POLL | KDIRECT_OPEN_HYBRID);
+	EXPECT_EQ(core.desc_flags(p.file.get()), KDIRECT_OPEN_POLL | KDIRECT_OPEN_HYBRID);
 	set_mode(p.w, KD_HAS_POLL_MODE, KDIRECT_POLL_HYBRID, 50, 0);
 	EXPECT_EQ(set(KDIRECT_OPEN_POLL | KDIRECT_OPEN_BUSY), 0);
 	uint64_t before = naps();
