@@ -76,7 +76,7 @@ kunit-vm:
 	@$(MAKE) --no-print-directory -j$(JOBS) -C "$$(scripts/kernel kdir $(KERNEL))" \
 		M=$(CURDIR)/build/kunit/$(KERNEL) modules
 
-## tools: the command-line tool
+## tools: the command-line tool, and libkdirect
 tools:
 	@cmake -S tools -B build/tools -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@ninja -C build/tools --quiet
@@ -111,11 +111,12 @@ fuzz:
 
 # --- installing -------------------------------------------------------------------------
 
-## install: module, tool, man pages and udev rule on this machine (as root, after module and tools)
+## install: module, tool, library, man pages and udev rule on this machine (as root, after module and tools)
 install:
 	install -D -m 644 build/kmod/host/kdirect.ko $(DESTDIR)/lib/modules/$(KVER)/updates/kdirect.ko
 	[ -n "$(DESTDIR)" ] || depmod $(KVER)
 	DESTDIR=$(DESTDIR) cmake --install build/tools --prefix $(PREFIX)
+	[ -n "$(DESTDIR)" ] || ldconfig
 	install -D -m 644 scripts/60-kdirect.rules $(DESTDIR)/etc/udev/rules.d/60-kdirect.rules
 	install -D -m 644 scripts/kdirect.sysusers $(DESTDIR)/usr/lib/sysusers.d/kdirect.conf
 	[ -n "$(DESTDIR)" ] || systemd-sysusers || groupadd -rf kdirect

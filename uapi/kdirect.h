@@ -510,4 +510,7 @@ struct kdirect_ring_enter {
 
 #define KDIRECT_IOC_RING_ENTER	_IOWR(KDIRECT_IOC_MAGIC, 10, struct kdirect_ring_enter)
 
+/* @cmd_op of IORING_OP_URING_CMD; the command is a struct kdirect_desc, @user_data zero. */
+#define KDIRECT_URING_CMD_DESC	1
+
 #endif /* _UAPI_KDIRECT_H */

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Errors in words.
+#include "libkdirect.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define ENDED "the channel has ended"
+#define DELETED "the mapping was deleted here"
+#define REVOKED "the peer deleted the export"
+#define NO_POLL_QUEUE "the channel has no poll queue"
+#define SIGNAL "a signal came first"
+#define TIME "nothing came in time"
+#define NOT_OURS "the file is not of the right kind of kdirect node"
+#define RESERVED "a flag is unknown or a field that must be zero is not"
+#define LOST "the connection failed while this was under way: it may or may not have been done"
+
+struct sentence {
+	int err;
+	const char *text;
+};
+
+static const struct sentence open_texts[] = {
+	{EINVAL, "not a path, and not a name either: 1 to 31 of A-Z a-z 0-9 _ - ., a letter first"},
+	{ENOENT, "there is no channel or mapping of that name; is the module loaded?"},
+	{ENOTTY, "this is not a node of kdirect"},
+	{EACCES, "the node is for root and the group kdirect; or a read-only mapping was to be "
+		 "written"},
+	{ENODEV, "the channel or mapping was deleted"},
+	{ENXIO, "there is nothing behind this node any more"},
+	{ESTALE, REVOKED},
+	{EPIPE, ENDED},
+	{0, NULL},
+};
+
+static const struct sentence info_texts[] = {
+	{ENOTTY, NOT_OURS},
+	{0, NULL},
+};
+
+static const struct sentence flags_texts[] = {
+	{EINVAL, "a flag is unknown, or there are two poll modes"},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{ENOTTY, NOT_OURS},
+	{0, NULL},
+};
+
+static const struct sentence ping_texts[] = {
+	{EINVAL, "the size is 0, the time limit above 60 s, or " RESERVED},
+	{EMSGSIZE, "the size is above the channel's eager limit"},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{ETIMEDOUT, "the peer did not answer in time"},
+	{EBADMSG, "the answer differs from what was sent"},
+	{EINTR, SIGNAL},
+	{EPIPE, ENDED},
+	{EPERM, "the file is not open for both reading and writing"},
+	{ENOTTY, "only channels can be pinged"},
+	{0, NULL},
+};
+
+static const struct sentence send_texts[] = {
+	{EINVAL, "a message has at least one byte"},
+	{EMSGSIZE, "the message is longer than the channel allows"},
+	{EAGAIN, "there was no room for a message in time"},
+	{EINTR, "a signal came before the message was sent"},
+	{EFAULT, "the message's memory cannot be read"},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{ENOMEM, "there is no memory for a copy of a message above the eager limit"},
+	{EPIPE, ENDED},
+	{ENOTCONN, "the channel was never live"},
+	{EBADF, "the file is not open for writing"},
+	{0, NULL},
+};
+
+static const struct sentence recv_texts[] = {
+	{EMSGSIZE, "the buffer is smaller than the channel's longest message"},
+	{EAGAIN, "there was no message in time"},
+	{ETIMEDOUT, "the connection failed: the peer did not answer in time"},
+	{EINTR, "a signal came before a message"},
+	{EFAULT, "the buffer's memory cannot be written"},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{ENODEV, "the channel was deleted here, or its RDMA device removed"},
+	{ECONNRESET, "the connection was broken"},
+	{ENOTCONN, "the channel was never live"},
+	{ENOTTY, "this is not a channel"},
+	{EBADF, "the file is not open for reading"},
+	{0, NULL},
+};
+
+static const struct sentence io_texts[] = {
+	{ENOSPC, "this is at or past the end of the export"},
+	{EACCES, "the mapping or the export is read-only"},
+	{EAGAIN, "this cannot be done without blocking"},
+	{EINTR, SIGNAL},
+	{EFAULT, "the memory cannot be accessed"},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{ESTALE, REVOKED},
+	{ENODEV, DELETED},
+	{EPIPE, ENDED},
+	{EIO, LOST},
+	{EBADF, "the file is not open for this"},
+	{0, NULL},
+};
+
+static const struct sentence submit_texts[] = {
+	{EINVAL, "it waits for more completions than there is room or entries for, or " RESERVED},
+	{EAGAIN, "no entry is free: completions must be reaped first"},
+	{EBUSY, "the file has rings: descriptors go through them until they end"},
+	{EINTR, SIGNAL},
+	{ETIMEDOUT, TIME},
+	{EFAULT, "the arrays' memory cannot be accessed"},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{ENOMEM, "there is no memory for the file's entries"},
+	{ENOTTY, "only mappings take descriptors"},
+	{ESTALE, "nothing is under way, and " REVOKED},
+	{ENODEV, "nothing is under way, and " DELETED},
+	{EPIPE, "nothing is under way, and " ENDED},
+	{0, NULL},
+};
+
+static const struct sentence desc_texts[] = {
+	{EINVAL, "a field of the descriptor is invalid"},
+	{ERANGE, "it reaches past the end of the export"},
+	{EACCES, "the file is not open for this, or the mapping is read-only"},
+	{EOPNOTSUPP, "the devices have no atomic operations"},
+	{ENOENT, "there is no such fixed buffer"},
+	{EFAULT, "the local memory cannot be accessed, or it reaches past the end of the fixed "
+		 "buffer"},
+	{ENOMEM, "there is no memory for the description of the pages"},
+	{EINTR, "a fatal signal came before it was sent"},
+	{ESTALE, REVOKED},
+	{ENODEV, DELETED},
+	{EPIPE, ENDED},
+	{EIO, LOST},
+	{0, NULL},
+};
+
+static const struct sentence buffer_texts[] = {
+	{EINVAL, "the index, the length or the address is out of range"},
+	{ENOENT, "there is no fixed buffer of that index"},
+	{EFAULT, "the memory is not writable, or of a kind that cannot stay pinned"},
+	{ENOMEM, "the memory is over RLIMIT_MEMLOCK (ulimit -l), or there is none left"},
+	{EINTR, SIGNAL},
+	{ENOTTY, "only mappings have fixed buffers"},
+	{ESTALE, REVOKED},
+	{ENODEV, DELETED},
+	{EPIPE, ENDED},
+	{0, NULL},
+};
+
+static const struct sentence ring_setup_texts[] = {
+	{EINVAL, "a size is no power of two from 1 to 4096, the CPU or the idle time cannot be, "
+		 "or " RESERVED},
+	{EOPNOTSUPP, NO_POLL_QUEUE},
+	{EBUSY, "the file has rings already, or somebody submits to it without"},
+	{EAGAIN, "the channel has no thread left for another ring"},
+	{ENOMEM, "there is no memory for the rings"},
+	{EMFILE, "the process has too many open files"},
+	{ENFILE, "the system has too many open files"},
+	{EINTR, SIGNAL},
+	{ENOTTY, "only mappings have rings"},
+	{ESTALE, REVOKED},
+	{ENODEV, DELETED},
+	{EPIPE, ENDED},
+	{0, NULL},
+};
+
+static const struct sentence ring_enter_texts[] = {
+	{EINVAL, "there are not so many completions, or they would not fit into the ring"},
+	{EAGAIN, "no entry is free: completions must be reaped first"},
+	{EBADMSG, "somebody else has overwritten the ring's sq_tail"},
+	{EINTR, SIGNAL},
+	{ETIMEDOUT, TIME},
+	{ESTALE, "nothing is under way, and " REVOKED},
+	{ENODEV, "nothing is under way, and " DELETED},
+	{EPIPE, "nothing is under way, and " ENDED},
+	{0, NULL},
+};
+
+static const struct sentence *const calls[] = {
+	[KDIRECT_CALL_OPEN] = open_texts,
+	[KDIRECT_CALL_INFO] = info_texts,
+	[KDIRECT_CALL_FLAGS] = flags_texts,
+	[KDIRECT_CALL_PING] = ping_texts,
+	[KDIRECT_CALL_SEND] = send_texts,
+	[KDIRECT_CALL_RECV] = recv_texts,
+	[KDIRECT_CALL_IO] = io_texts,
+	[KDIRECT_CALL_SUBMIT] = submit_texts,
+	[KDIRECT_CALL_DESC] = desc_texts,
+	[KDIRECT_CALL_BUFFER] = buffer_texts,
+	[KDIRECT_CALL_RING_SETUP] = ring_setup_texts,
+	[KDIRECT_CALL_RING_ENTER] = ring_enter_texts,
+};
+
+const char *kdirect_explain(enum kdirect_call call, int err)
+{
+	const char *text;
+
+	if (err < 0 && err > INT32_MIN)
+		err = -err;
+	if (!err)
+		return "there is no error";
+	if ((unsigned int)call < sizeof(calls) / sizeof(calls[0]) && calls[call])
+		for (const struct sentence *s = calls[call]; s->err; s++)
+			if (s->err == err)
+				return s->text;
+	text = strerrordesc_np(err);
+	return text ? text : "this is not an error's number";
+}
+
+/* --- descriptors ----------------------------------------------------------------------- */
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->at, text->left, format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	if ((size_t)length >= text->left)
+		length = (int)text->left - 1;
+	text->at += length;
+	text->left -= (size_t)length;
+}
+
+static const char *opcode_name(uint8_t opcode)
+{
+	switch (opcode) {
+	case KDIRECT_OP_READ: return "READ";
+	case KDIRECT_OP_WRITE: return "WRITE";
+	case KDIRECT_OP_CMP_SWAP: return "CMP_SWAP";
+	case KDIRECT_OP_FETCH_ADD: return "FETCH_ADD";
+	}
+	return NULL;
+}
+
+static bool is_atomic(const struct kdirect_desc *d)
+{
+	return d->opcode == KDIRECT_OP_CMP_SWAP || d->opcode == KDIRECT_OP_FETCH_ADD;
+}
+
+/* The field that makes it invalid, in the order in which a program should look at them. */
+static void add_invalid(struct text *text, const struct kdirect_desc *d)
+{
+	if (d->flags & ~KDIRECT_DESC_FLAGS)
+		add(text, " has unknown flags 0x%x", d->flags & ~KDIRECT_DESC_FLAGS);
+	else if (d->reserved[0] || d->reserved[1])
+		add(text, " has a reserved field that is not zero");
+	else if (is_atomic(d) && d->flags)
+		add(text, " cannot use a fixed buffer");
+	else if (d->buffer && !(d->flags & KDIRECT_DESC_FIXED))
+		add(text, " names buffer %u without KDIRECT_DESC_FIXED", d->buffer);
+	else if (is_atomic(d) && d->length != 8)
+		add(text, " must have a length of 8, not %u", d->length);
+	else if (is_atomic(d) && d->addr)
+		add(text, " has an addr, which must be zero");
+	else if (is_atomic(d) && d->remote % 8)
+		add(text, " must be at a multiple of 8");
+	else if (!is_atomic(d) && d->length > KDIRECT_DESC_LENGTH_MAX)
+		add(text, " is longer than %u bytes", KDIRECT_DESC_LENGTH_MAX);
+	else if (!is_atomic(d) && d->operand)
+		add(text, " has an operand, which must be zero");
+	else if (d->opcode != KDIRECT_OP_CMP_SWAP && d->compare)
+		add(text, " has a compare, which must be zero");
+	else
+		add(text, " is invalid");
+}
+
+static void add_cause(struct text *text, const struct kdirect_desc *d,
+		      const struct kdirect_map_info *info, int err)
+{
+	bool fixed = d->flags & KDIRECT_DESC_FIXED;
+	unsigned long long addr = d->addr;
+
+	switch (err) {
+	case EINVAL: add_invalid(text, d); break;
+	case ERANGE:
+		add(text, " reaches past the end of the export");
+		if (info)
+			add(text, ", which has %llu", (unsigned long long)info->size);
+		break;
+	case EACCES:
+		if (d->opcode == KDIRECT_OP_READ)
+			add(text, ": the file is not open for reading");
+		else if (info && (info->flags & KDIRECT_MAP_READ_ONLY))
+			add(text, ": the mapping is read-only");
+		else
+			add(text, ": the file is not open for writing%s",
+			    info ? "" : ", or the mapping is read-only");
+		break;
+	case EOPNOTSUPP:
+		if (info && (info->flags & KDIRECT_MAP_ATOMICS))
+			add(text, ": the peer's memory is not aligned for it");
+		else
+			add(text, ": one of the two devices has no atomic operations");
+		break;
+	case ENOENT: add(text, ": there is no fixed buffer %u", d->buffer); break;
+	case EFAULT:
+		if (fixed)
+			add(text, ": it reaches past the end of fixed buffer %u from its byte %llu",
+			    d->buffer, addr);
+		else
+			add(text, ": the memory at 0x%llx cannot be %s", addr,
+			    d->opcode == KDIRECT_OP_READ ? "written" : "read");
+		break;
+	default: add(text, ": %s", kdirect_explain(KDIRECT_CALL_DESC, err));
+	}
+}
+
+char *kdirect_explain_desc(char *buffer, size_t size, const struct kdirect_desc *d,
+			   const struct kdirect_map_info *info, int32_t result, uint16_t status)
+{
+	struct text text = {buffer, size};
+	const char *name = opcode_name(d->opcode);
+
+	if (!name) {
+		add(&text, "opcode %u is none of READ, WRITE, CMP_SWAP and FETCH_ADD", d->opcode);
+		return buffer;
+	}
+	if (is_atomic(d))
+		add(&text, "%s at %llu", name, (unsigned long long)d->remote);
+	else
+		add(&text, "%s of %u bytes at %llu", name, d->length,
+		    (unsigned long long)d->remote);
+	if (result >= 0)
+		add(&text, " was done");
+	else
+		add_cause(&text, d, info, -(int)result);
+	if (status)
+		add(&text, " (work completion: %s)", kdirect_status_text(status));
+	return buffer;
+}
+
+const char *kdirect_status_text(uint16_t status)
+{
+	/* In the order of enum ibv_wc_status. */
+	static const char *const names[] = {
+		"success",
+		"local length error",
+		"local QP operation error",
+		"local EE context operation error",
+		"local protection error",
+		"work request flushed",
+		"memory window bind error",
+		"bad response",
+		"local access error",
+		"remote invalid request",
+		"remote access error",
+		"remote operation error",
+		"transport retries exceeded",
+		"RNR retries exceeded",
+		"local RDD violation",
+		"remote invalid RD request",
+		"remote aborted",
+		"invalid EE context number",
+		"invalid EE context state",
+		"fatal error",
+		"response timed out",
+		"general error",
+	};
+
+	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "unknown status";
+}
