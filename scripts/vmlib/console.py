@@ -39,6 +39,11 @@ HELPER = re.compile(r"_*(mem(cpy|move|set|cmp)|list_(add|del)|llist_|copy_(to|fr
                     r"kcsan_|tsan_|refcount_|k?v?free|kmem_cache_free)")
 OWN_MODULE = re.compile(r"kdirect")
 
+# CONFIG_DEBUG_VM tells with a stack when memory under userfaultfd is to be pinned for
+# long, which the kernel refuses (EFAULT): whoever asked for it is at fault, a program.
+REFUSED_PIN = re.compile(r"FAULT_FLAG_ALLOW_RETRY missing")
+STACK_END = re.compile(r"</TASK>")
+
 
 def lines(path):
     try:
@@ -84,8 +89,21 @@ def without_foreign_races(log):
     return kept
 
 
+def without_refused_pins(log):
+    kept, report = [], []
+    for line in log:
+        if report or REFUSED_PIN.search(line):
+            report.append(line)
+            if STACK_END.search(line):
+                report = []
+        else:
+            kept.append(line)
+    return kept + report        # one that was cut off may hide another
+
+
 def faults(log, allowed=(), all_races=False):
     """The log's faults with the lines around them; [] for a clean log."""
+    log = without_refused_pins(log)
     if not all_races:
         log = without_foreign_races(log)
     chosen = set()
