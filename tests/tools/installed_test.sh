@@ -43,7 +43,8 @@ for source in "$library"/examples/*.c "$library"/examples/*.cc; do
 		-o "$name.static" "${flags[0]}" "$lib/libkdirect.a"
 	for program in "$work/$name" "$work/$name.static"; do
 		usage=$("$program" 2>&1)
-		is "$(basename "$program") without arguments exits with 2" $? 2
+		status=$?
+		is "$(basename "$program") without arguments exits with 2" $status 2
 		is "$(basename "$program") tells its usage" "${usage%% *}" "usage:"
 	done
 	needed=$(readelf -d "$work/$name" | grep -o 'libkdirect[^]]*')
