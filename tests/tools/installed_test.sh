@@ -68,7 +68,8 @@ symbols=$(nm -D --defined-only "$lib/libkdirect.so" | awk '$2 != "A" { print $3 
 is "each symbol has a version" "$(grep -v '@@LIBKDIRECT_0\.[0-9]*$' <<<"$symbols")" ""
 declared=$(sed 's/^static inline.*//' "$library/include/libkdirect.h" |
 	grep -oE '^[a-z].*\bkdirect_[a-z_]+\(' | grep -oE 'kdirect_[a-z_]+\($' | tr -d '(' | sort)
-is "the library has what the header declares" "$(sed 's/@@.*//' <<<"$symbols" | sort)" "$declared"
+is "the library has what the header declares" \
+	"$(awk -F @@ '{ print $1 }' <<<"$symbols" | sort)" "$declared"
 
 # --- the manual: each function has a page, by its name
 for function in $declared $(grep -oE '\bkdirect_prep_[a-z_]+\(' "$library/include/libkdirect.h" |
