@@ -216,7 +216,7 @@ bool kd_desc_file::catch_up()
 // --- reaping ---------------------------------------------------------------------------
 
 Status kd_desc_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
-			  const kd_ring *via)
+			   const kd_ring *via)
 {
 	auto enough = [&] {
 		if (!via)
@@ -239,8 +239,8 @@ Status kd_desc_file::await(Sleepable s, uint32_t wanted, bool polls, uint64_t ti
 			wake_at = wanted;
 	}
 	Status st = channel->wait(s, waitq, {polls, flags.get()}, KD_WAIT_INTERRUPTIBLE,
-					   timeout_ns ? timeout_ns : KD_FOREVER,
-					   [&] { return enough() || over(); });
+				  timeout_ns ? timeout_ns : KD_FOREVER,
+				  [&] { return enough() || over(); });
 	{
 		SpinGuard guard(lock);
 		// What the others wait for is not known here.

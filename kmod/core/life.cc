@@ -268,7 +268,8 @@ void kd_channel::moderate(Sleepable)
 	for (uint32_t i = 1; i <= nr_interrupt_queues; i++)
 		if (Status st = kd_cq_moderate(queues[i]->cq, count, period_us); !st.ok())
 			kd_log(KD_LOG_WARN,
-			       "channel %s: queue %u: device %s refused cq-count %u cq-period %u us "
+			       "channel %s: queue %u: device %s refused cq-count %u cq-period %u "
+			       "us "
 			       "(%d)",
 			       name, i, device_name, count, period_us, st.err());
 }

@@ -98,7 +98,7 @@ struct kd_mapping {
 	uint32_t key_bytes = 0, key_shift = 0, nr_keys = 0;
 	kd::wire::RemoteKey *keys = nullptr; // ctrl_lock until live
 	uint32_t told = 0;                   // ctrl_lock: keys that came
-	kd::DescFiles files;                  // ctrl_lock
+	kd::DescFiles files;                 // ctrl_lock
 
 	kd::MapTalk talk = kd::MapTalk::Ask; // ctrl_lock
 	uint16_t refused = 0;                // ctrl_lock

@@ -293,7 +293,8 @@ void kd_ring::serve(Sleepable s)
 
 // --- the shim's calls --------------------------------------------------------------------
 
-int kd_ring_create(struct kd_desc_file *file, struct kdirect_ring_setup *setup, struct kd_ring **out)
+int kd_ring_create(struct kd_desc_file *file, struct kdirect_ring_setup *setup,
+		   struct kd_ring **out)
 {
 	if (!is_valid(*setup))
 		return KD_EINVAL;

@@ -116,8 +116,7 @@ void by_submit(int fd, size_t size, long count)
 		kdirect_submit call{};
 		call.descs = address(descs.data());
 		call.completions = address(done.data());
-		call.nr_descs = call.nr_completions = call.min_completions =
-			uint32_t(descs.size());
+		call.nr_descs = call.nr_completions = call.min_completions = uint32_t(descs.size());
 		if (int err = submit(fd, call))
 			fail("KDIRECT_IOC_SUBMIT", -err);
 		if (call.completed != descs.size())

@@ -108,9 +108,13 @@ TEST(Arguments, NamesTheValueAndWhatIsValid)
 	EXPECT_EQ(add("drain-timeout", "9ms"), "drain-timeout '9ms': must be 10ms to 60s");
 	EXPECT_EQ(add("deep", "1"), "unknown key 'deep': use to, from, queues, poll-queues, depth, "
 				    "max-message, eager-limit, keep-alive, connect-timeout, "
-				    "drain-timeout, poll-mode, poll-cpu or nowait");
+				    "drain-timeout, poll-mode, poll-cpu, cq-count, cq-period or "
+				    "nowait");
 	EXPECT_EQ(add("poll-mode", "often"), "poll-mode 'often': must be busy, hybrid or adaptive");
 	EXPECT_EQ(add("poll-cpu", "0"), "poll-cpu '0': must be 1 to 100");
+	EXPECT_EQ(add("cq-count", "65536"), "cq-count '65536': must be 0 to 65535");
+	EXPECT_EQ(add("cq-period", "65536us"), "cq-period '65536us': must be 0ns to 65.535ms");
+	EXPECT_EQ(add("cq-period", "1500ns"), "cq-period '1500ns': must be whole microseconds");
 	EXPECT_EQ(add("de\x1bpth", "1").substr(0, 23), "unknown key 'de\\x1bpth'");
 	EXPECT_EQ(refusal(channel_object, "show", {"c0", "c1"}), "unexpected 'c1'");
 }

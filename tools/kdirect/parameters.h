@@ -85,7 +85,7 @@ constexpr Parameter cq_period_parameter{
 	.type = Type::time_us,
 	.attr = KDIRECT_A_CQ_PERIOD_US,
 	.max = 65535 * ns_per_us,
-	.preset = "0",
+	.preset = "0ns",
 	.help = "time until an interrupt, with fewer completions",
 };
 
