@@ -49,6 +49,7 @@
  *                       KDIRECT_IOC_SUBMIT: descriptors, many in one call;
  *                       KDIRECT_IOC_BUFFER_SET, _DEL: fixed buffers;
  *                       KDIRECT_IOC_RING_SETUP: rings (all below)
+ *   io_uring            commands: KDIRECT_URING_CMD_DESC (below)
  *
  *   0 of a read         at or past the end; what reaches over it is cut
  *   ENOSPC      write at or past the end; what reaches over it is cut
@@ -510,7 +511,42 @@ struct kdirect_ring_enter {
 
 #define KDIRECT_IOC_RING_ENTER	_IOWR(KDIRECT_IOC_MAGIC, 10, struct kdirect_ring_enter)
 
-/* @cmd_op of IORING_OP_URING_CMD; the command is a struct kdirect_desc, @user_data zero. */
-#define KDIRECT_URING_CMD_DESC	1
+/**
+ * struct kdirect_uring_cmd - a descriptor as a command of io_uring
+ * @desc:	the descriptor; @user_data zero
+ * @reserved:	zero
+ *
+ * The command of an SQE with IORING_OP_URING_CMD, @cmd_op KDIRECT_URING_CMD_DESC and the
+ * mapping's file, in a ring with IORING_SETUP_SQE128. With IORING_URING_CMD_FIXED the local
+ * memory lies in the buffer of io_uring that the SQE's @buf_index names, and @desc.addr is an
+ * address in it; READ and WRITE only, and not with KDIRECT_DESC_FIXED.
+ *
+ * The result in the CQE is that of struct kdirect_completion. With IORING_SETUP_CQE32 (or
+ * _CQE_MIXED) there is a second one, in big_cqe[0]: the number before an atomic operation, or
+ * after an error the status of the work completion. Without it atomic operations fail with
+ * EOPNOTSUPP. In a ring with IORING_SETUP_IOPOLL commands use the poll queues.
+ *
+ * KDIRECT_DESC_ENTRIES commands of one open file are under way at a time, beside the
+ * descriptors of KDIRECT_IOC_SUBMIT or of rings, whose completions they have nothing to do
+ * with. A command that would have to wait when it is submitted, for one of these, for request
+ * slots, for memory that is not present, or for another submitter of the file, is left to a
+ * worker of io_uring, as is a READ, or a WRITE above the eager limit, that is not one work
+ * request. What waits in a worker can be cancelled; what is posted cannot, and ends by itself.
+ *
+ * Errors in addition to those of struct kdirect_desc:
+ *   ENOTTY	another @cmd_op
+ *   EINVAL	no SQE128, @reserved, @desc.user_data, a combination of flags above
+ *   EOPNOTSUPP	IORING_SETUP_IOPOLL, and the channel has no poll queue; an atomic operation
+ *		without a second result; a registered buffer that is not one range of memory
+ *   EFAULT	@addr and @length are not within the registered buffer
+ *   EINTR, ECANCELED	cancelled while it waited
+ *   ENOMEM	also: first use of the file
+ */
+struct kdirect_uring_cmd {
+	struct kdirect_desc	desc;
+	__u64			reserved[2];
+};
+
+#define KDIRECT_URING_CMD_DESC	_IOW(KDIRECT_IOC_MAGIC, 0x40, struct kdirect_uring_cmd)
 
 #endif /* _UAPI_KDIRECT_H */

@@ -139,7 +139,7 @@ struct kd_channel {
 		uint32_t count = use_poll ? nr_poll_queues : nr_interrupt_queues;
 		return *queues[first + (count > 1 ? kd_cpu() % count : 0)];
 	}
-	// For what completes on one queue; only a fatal signal ends it.
+	// For what completes on one queue; a signal of how.io_mode ends it.
 	template <class Done>
 	kd::Status wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &waitq, kd::Waiting how,
 			   const Done &done);
@@ -151,7 +151,7 @@ struct kd_channel {
 
 	// --- polling: poll.cc ---------------------------------------------------------------
 	bool has_poll_queues() const { return nr_poll_queues != 0; }
-	void poll_once(bool again);
+	uint32_t poll_once(bool again); // completions found
 	void arm_all();
 	template <class Done>
 	kd::Status wait(kd::Sleepable s, kd::WaitQueue &wq, kd::Waiting how, kd_wait_mode mode,
@@ -356,12 +356,11 @@ kd::Status kd_channel::wait_io(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue 
 			       kd::Waiting how, const Done &done)
 {
 	if (queue.kind != kd::Queue::queue_poll)
-		return waitq.wait(s, KD_WAIT_KILLABLE, KD_FOREVER, done);
+		return waitq.wait(s, how.io_mode, KD_FOREVER, done);
 	if (!how.polls)
-		return wait_event(s, waitq, KD_WAIT_KILLABLE, KD_FOREVER, done);
+		return wait_event(s, waitq, how.io_mode, KD_FOREVER, done);
 	return wait_polling(
-		s, queue, waitq, how, KD_WAIT_KILLABLE, KD_FOREVER, [&] { queue.poll(true); },
-		done);
+		s, queue, waitq, how, how.io_mode, KD_FOREVER, [&] { queue.poll(true); }, done);
 }
 
 // Sleeps, or polls, until done() is true.

@@ -16,11 +16,24 @@ namespace kd
 static_assert(sizeof(kdirect_desc) == 64 && sizeof(kdirect_completion) == 32);
 static_assert(sizeof(kdirect_submit) == 64 && sizeof(kdirect_buffer) == 32);
 
+inline bool is_atomic(const kdirect_desc &d)
+{
+	return d.opcode == KDIRECT_OP_CMP_SWAP || d.opcode == KDIRECT_OP_FETCH_ADD;
+}
+
 // A descriptor that was taken, until its completion is reaped.
 struct Request {
 	// One of its parts has ended.
 	void part_done(int error, uint16_t wc_status, uint64_t before);
 	kdirect_completion completion() const;
+	void start(const kdirect_desc &desc, uint32_t number);
+
+	// --- of a command: uring.cc -----------------------------------------------------
+	// True: it was the last, and who called has to tell.
+	bool command_part_done(int error, uint16_t wc_status, uint64_t before);
+	// Ends it; whoever waits for one may have it.
+	kd_uring_end end_command();
+	void complete_command();
 
 	Link<Request> link; // free or done
 	DescFile *file;
@@ -31,7 +44,14 @@ struct Request {
 	int err;       // the first; DescFile::lock, as is status
 	uint16_t status;
 	uint8_t opcode;
+	kd_uring *command; // of io_uring, which gets the completion; else nullptr
+	bool events;       // of a command: it is counted in Channel::sleepers
+
+private:
+	bool last_part(int error, uint16_t wc_status, uint64_t before); // DescFile::lock
 };
+
+struct Commands; // uring.hh
 
 } // namespace kd
 
@@ -49,6 +69,9 @@ struct kd_desc_file {
 	// Up to `most` from the ring; adds them to `taken`.
 	kd::Status submit(kd::Sleepable s, kd_ring &ring, uint32_t most, uint32_t &taken);
 	kd::Status attach(kd_ring &ring); // KD_EBUSY
+	// Posts all of it, or with call.nowait nothing: KD_EAGAIN.
+	kd::Status submit(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
+			  const kd_uring_call &call);
 	void replace_buffer(kd::Sleepable s, uint32_t index, kd::FixedBuffer *buffer);
 
 	// A request for a descriptor, or nullptr: none is free.
@@ -82,7 +105,8 @@ struct kd_desc_file {
 	uint32_t reapers = 0;                                 // lock: of requests in neither list
 	kd_ring *ring = nullptr;                              // lock and submit_lock: takes `done`
 	bool watched = false;                                 // lock: by poll()
-	kd::WaitQueue waitq;                                  // completions
+	kd::Commands *commands = nullptr;                     // submit_lock
+	kd::WaitQueue waitq;                                  // completions, free commands
 	kd::WaitQueue poll_waitq;                             // poll() of the ring
 	kd::WaitQueue thread_waitq;                           // the ring's thread
 

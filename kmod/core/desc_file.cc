@@ -2,6 +2,7 @@
 // An open file with descriptors: its requests, and how their completions are reaped.
 #include "channel.hh"
 #include "ring.hh"
+#include "uring.hh"
 
 using namespace kd;
 
@@ -72,6 +73,7 @@ void kd_desc_file::end(Sleepable s)
 	kd_free(ios);
 	kd_chain_free(chain);
 	kd_free(requests);
+	kd_free(commands);
 	mapping->put(s);
 	channel->put(s);
 	destroy(s, this);
@@ -93,16 +95,31 @@ Request *kd_desc_file::begin(const kdirect_desc &desc, uint32_t index)
 		return nullptr;
 	refs.get();
 	under_way.fetch_add(1, std::memory_order_relaxed);
-	request->buffer = nullptr;
-	request->user_data = desc.user_data;
-	request->old = 0;
-	request->index = index;
-	request->length = desc.length;
-	request->left = 1;
-	request->err = 0;
-	request->status = 0;
-	request->opcode = desc.opcode;
+	request->start(desc, index);
 	return request;
+}
+
+void Request::start(const kdirect_desc &desc, uint32_t number)
+{
+	buffer = nullptr;
+	user_data = desc.user_data;
+	old = 0;
+	index = number;
+	length = desc.length;
+	left = 1;
+	err = 0;
+	status = 0;
+	opcode = desc.opcode;
+}
+
+bool Request::last_part(int error, uint16_t wc_status, uint64_t before)
+{
+	if (error && !err) {
+		err = error;
+		status = wc_status;
+	}
+	old |= before;
+	return --left == 0;
 }
 
 kdirect_completion Request::completion() const
@@ -120,17 +137,17 @@ kdirect_completion Request::completion() const
 
 void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 {
+	if (command) {
+		if (command_part_done(error, wc_status, before))
+			complete_command();
+		return;
+	}
 	DescFile &owner = *file;
 	FixedBuffer *used;
 	bool wake, over, watched = false, wake_thread = false;
 	{
 		SpinGuard guard(owner.lock);
-		if (error && !err) {
-			err = error;
-			status = wc_status;
-		}
-		old |= before;
-		if (--left)
+		if (!last_part(error, wc_status, before))
 			return;
 		used = std::exchange(buffer, nullptr);
 		owner.done.push_back(this);

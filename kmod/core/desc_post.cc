@@ -13,12 +13,15 @@ namespace
 class Submission
 {
 public:
-	Submission(DescFile &f, bool poll, SubmitterMemory &m)
+	Submission(DescFile &f, bool poll, SubmitterMemory &m,
+		   const kd_uring_call *command = nullptr)
 		: file(f), mapping(*f.mapping), channel(*f.channel), polls(poll),
-		  queue(channel.io_queue(poll)), memory(m)
+		  queue(channel.io_queue(poll)), memory(m), call(command),
+		  nowait(command && command->nowait)
 	{
 	}
 	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
+	Status run(Sleepable s, Request &request, const kdirect_desc &d);
 	bool read_user(void *to, uint64_t from, uint32_t len);
 	void flush();
 
@@ -32,6 +35,9 @@ private:
 	Status pinned_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
 			   uint32_t &len);
 	Status atomic(Sleepable s, Request &request, const kdirect_desc &d);
+	Status pin(Sleepable s, const kdirect_desc &d, uint64_t addr, uint32_t len,
+		   kd_pages **pages);
+	Status make_room(uint32_t entries);
 	IoSlot *claim(Sleepable s, bool large, Status &st);
 	kd_io &add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind);
 	int post();
@@ -43,6 +49,8 @@ private:
 	const bool polls;
 	Queue &queue;
 	SubmitterMemory &memory;
+	const kd_uring_call *call;   // or it is one command of io_uring
+	const bool nowait;           // which posts nothing if it cannot post all
 	IoSlot *slots[KD_CHAIN_MAX]; // with DescFile::ios: to be posted
 	uint32_t nr = 0, sges = 0;
 };
@@ -119,8 +127,26 @@ IoSlot *Submission::claim(Sleepable s, bool large, Status &st)
 	IoSlot *slot = queue.claim_io(large);
 	if (slot)
 		return slot;
+	if (nowait) {
+		st = KD_EAGAIN;
+		return nullptr;
+	}
 	flush();
-	return queue.await_io(s, mapping, large, {polls, file.flags.get()}, st);
+	Waiting how(polls, file.flags.get());
+	if (call)
+		how.io_mode = KD_WAIT_INTERRUPTIBLE; // io_uring cancels what waits
+	return queue.await_io(s, mapping, large, how, st);
+}
+
+// For one more WR, with so many entries of a fixed buffer.
+Status Submission::make_room(uint32_t entries)
+{
+	if (nr < KD_CHAIN_MAX && sges + entries <= KD_CHAIN_SGES)
+		return {};
+	if (nowait)
+		return KD_EAGAIN;
+	flush();
+	return {};
 }
 
 // There is room for it.
@@ -155,6 +181,8 @@ bool Submission::read_user(void *to, uint64_t from, uint32_t len)
 {
 	if (kd_user_read(to, from, len, false))
 		return true;
+	if (nowait)
+		return false;
 	flush();
 	return kd_user_read(to, from, len, true);
 }
@@ -166,10 +194,8 @@ Status Submission::fixed_part(Sleepable s, Request &request, const kdirect_desc 
 	uint32_t used;
 	uint64_t offset = d.addr + done;
 	len = kd_fixed_fit(request.buffer->memory, offset, len, most, &used);
-	if (nr == KD_CHAIN_MAX || sges + used > KD_CHAIN_SGES)
-		flush();
-	Status st;
-	IoSlot *slot = claim(s, false, st);
+	Status st = make_room(used);
+	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
 	if (!slot)
 		return st;
 	kd_io &io = add(slot, request, d.remote + done, len, KD_IO_FIXED);
@@ -183,18 +209,26 @@ Status Submission::fixed_part(Sleepable s, Request &request, const kdirect_desc 
 Status Submission::copied_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
 			       uint32_t len)
 {
-	if (nr == KD_CHAIN_MAX)
-		flush();
-	Status st;
-	IoSlot *slot = claim(s, false, st);
+	Status st = make_room(0);
+	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
 	if (!slot)
 		return st;
 	if (!read_user(slot->buf.mem, d.addr + done, len)) {
 		queue.unclaim_io(slot);
-		return KD_EFAULT;
+		return nowait ? KD_EAGAIN : KD_EFAULT;
 	}
 	add(slot, request, d.remote + done, len, KD_IO_BUFFER);
 	return {};
+}
+
+Status Submission::pin(Sleepable, const kdirect_desc &d, uint64_t addr, uint32_t len,
+		       kd_pages **pages)
+{
+	bool to_memory = d.opcode == KDIRECT_OP_READ;
+	if (call && call->registered)
+		return kd_uring_pages(call, addr, len, to_memory, pages);
+	Status st = kd_pages_pin_user(addr, len, to_memory, !nowait, pages);
+	return nowait && st.err() == KD_EFAULT ? Status(KD_EAGAIN) : st;
 }
 
 Status Submission::pinned_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
@@ -203,9 +237,11 @@ Status Submission::pinned_part(Sleepable s, Request &request, const kdirect_desc
 	bool write = d.opcode == KDIRECT_OP_WRITE;
 	uint64_t addr = d.addr + done;
 	len = kd_user_fit(addr, len, limits::read_pages(channel.terms));
+	if (nowait && (len < d.length || !queue.has_large_io()))
+		return KD_EAGAIN;
 	flush();
 	kd_pages *pages;
-	Status st = kd_pages_pin_user(addr, len, !write, &pages);
+	Status st = pin(s, d, addr, len, &pages);
 	if (!st.ok())
 		return st;
 	IoSlot *slot = claim(s, true, st);
@@ -228,10 +264,8 @@ Status Submission::pinned_part(Sleepable s, Request &request, const kdirect_desc
 
 Status Submission::atomic(Sleepable s, Request &request, const kdirect_desc &d)
 {
-	if (nr == KD_CHAIN_MAX)
-		flush();
-	Status st;
-	IoSlot *slot = claim(s, false, st);
+	Status st = make_room(0);
+	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
 	if (!slot)
 		return st;
 	bool swap = d.opcode == KDIRECT_OP_CMP_SWAP;
@@ -243,11 +277,6 @@ Status Submission::atomic(Sleepable s, Request &request, const kdirect_desc &d)
 }
 
 // --- descriptors -----------------------------------------------------------------------
-
-bool is_atomic(const kdirect_desc &d)
-{
-	return d.opcode == KDIRECT_OP_CMP_SWAP || d.opcode == KDIRECT_OP_FETCH_ADD;
-}
 
 // What the program got wrong whatever the mapping is.
 bool well_formed(const kdirect_desc &d)
@@ -294,7 +323,8 @@ Status Submission::transfer(Sleepable s, Request &request, const kdirect_desc &d
 	} else if (d.addr + d.length < d.addr || !memory.present()) {
 		return KD_EFAULT;
 	}
-	bool copies = d.opcode == KDIRECT_OP_WRITE && d.length <= channel.copy_limit();
+	bool copies = d.opcode == KDIRECT_OP_WRITE && d.length <= channel.copy_limit() &&
+		      !(call && call->registered);
 	Status st;
 	for (uint32_t done = 0, len; done < d.length && st.ok(); done += len) {
 		uint32_t rest = mapping.rest_of_key(d.remote + done);
@@ -314,6 +344,21 @@ Status Submission::begin(Sleepable s, Request &request, const kdirect_desc &d)
 	if (Status st = check(d); !st.ok())
 		return st;
 	return is_atomic(d) ? atomic(s, request, d) : transfer(s, request, d);
+}
+
+Status Submission::run(Sleepable s, Request &request, const kdirect_desc &d)
+{
+	request.events = queue.kind == Queue::queue_poll && !polls;
+	if (request.events)
+		channel.sleepers.fetch_add(1);
+	Status st = begin(s, request, d);
+	if (st.err() == KD_EAGAIN) {
+		while (nr)
+			give_back(slots[--nr], KD_EAGAIN);
+		return mapping.refusal() ? Status(mapping.refusal()) : st;
+	}
+	flush();
+	return st;
 }
 
 } // namespace
@@ -351,4 +396,11 @@ Status kd_desc_file::submit(Sleepable s, kd_ring &from, uint32_t most,
 	if (taken && from.is_watched())
 		poll_waitq.wake(KD_WAKE_OUT);
 	return st;
+}
+
+Status kd_desc_file::submit(Sleepable s, Request &request, const kdirect_desc &desc,
+			    const kd_uring_call &call)
+{
+	SubmitterMemory memory(nullptr);
+	return Submission(*this, call.polls, memory, &call).run(s, request, desc);
 }

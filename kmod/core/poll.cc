@@ -162,10 +162,12 @@ uint64_t Poller::left_ns() const
 
 // --- all poll queues of a channel ---------------------------------------------------------
 
-void kd_channel::poll_once(bool again)
+uint32_t kd_channel::poll_once(bool again)
 {
+	uint32_t found = 0;
 	for (uint32_t i = 1 + nr_interrupt_queues; i < nr_queues; i++)
-		queues[i]->poll(again);
+		found += queues[i]->poll(again);
+	return found;
 }
 
 void kd_channel::arm_all()

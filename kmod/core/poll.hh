@@ -15,8 +15,9 @@ struct Waiting {
 	{
 	}
 	bool polls;
-	uint32_t open_flags; // KDIRECT_OPEN_* of his file
-	uint32_t cls;        // of PollPolicy
+	uint32_t open_flags;                     // KDIRECT_OPEN_* of his file
+	uint32_t cls;                            // of PollPolicy
+	kd_wait_mode io_mode = KD_WAIT_KILLABLE; // of Channel::wait_io()
 };
 
 // KDIRECT_OPEN_* of one open file.

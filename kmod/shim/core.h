@@ -170,6 +170,17 @@ int kd_desc_submit(struct kd_desc_file *file, struct kdirect_submit *submit);
 int kd_desc_buffer_set(struct kd_desc_file *file, const struct kdirect_buffer *buffer);
 int kd_desc_buffer_del(struct kd_desc_file *file, uint32_t index);
 
+/* --- commands of io_uring ------------------------------------------------------------- */
+
+struct kdirect_desc;
+/* [sleep] True: it has ended, *@end says how; with @call->nowait -KD_EAGAIN: nothing was
+ * done. False: it ends in kd_uring_done(), which may have been called already.
+ */
+bool kd_map_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
+		    const struct kd_uring_call *call, struct kd_uring_end *end);
+/* [any] looks for completions of commands that are polled for; how many there were */
+uint32_t kd_map_command_poll(struct kd_desc_file *file);
+
 /* --- rings ---------------------------------------------------------------------------- */
 
 struct kdirect_ring_setup;

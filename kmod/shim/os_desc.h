@@ -21,8 +21,11 @@ bool kd_user_read(void *dst, uint64_t addr, size_t len, bool may_fault);
 bool kd_user_write(uint64_t addr, const void *src, size_t len);
 /* [any] bytes, of @len from @addr, that lie in so many pages */
 uint32_t kd_user_fit(uint64_t addr, uint32_t len, uint32_t max_pages);
-/* [sleep] as kd_pages_pin_io(), of what kd_user_fit() allows */
-int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, struct kd_pages **out);
+/* [sleep] as kd_pages_pin_io(), of what kd_user_fit() allows; @may_fault as above: KD_EFAULT
+ * then says nothing
+ */
+int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_fault,
+		      struct kd_pages **out);
 
 /* --- fixed buffers -------------------------------------------------------------------- */
 

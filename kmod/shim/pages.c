@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory of large messages: the caller's own pages, or the kernel's. */
 
+#include <linux/bvec.h>
 #include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -219,8 +220,10 @@ static void kd_unpin_transient(struct kd_pages *pages)
 	kfree(pages);
 }
 
-int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, struct kd_pages **out)
+int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_fault,
+		      struct kd_pages **out)
 {
+	unsigned int flags = (to_memory ? FOLL_WRITE : 0) | (may_fault ? 0 : FOLL_NOFAULT);
 	unsigned long start = addr;
 	struct kd_pages *pages;
 	int ret;
@@ -235,7 +238,7 @@ int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, struct kd_pag
 	pages->pinned = true;
 	pages->transient = true;
 	pages->written = to_memory;
-	ret = kd_pin(pages->pages, pages->nr, start, to_memory ? FOLL_WRITE : 0);
+	ret = kd_pin(pages->pages, pages->nr, start, flags);
 	if (ret)
 		goto err_free;
 	ret = kd_pages_build_table(pages, GFP_KERNEL);
@@ -268,10 +271,55 @@ int kd_pages_pin_io(struct kd_iter *iter, uint32_t len, uint32_t max_pages, bool
 	if (!len || !current->mm || !kd_iter_user_range(to_iter(iter), len, &start) ||
 	    kd_user_fit(start, len, max_pages) < len)
 		return KD_EOPNOTSUPP;
-	err = kd_pages_pin_user(start, len, to_memory, out);
+	err = kd_pages_pin_user(start, len, to_memory, true, out);
 	if (!err)
 		iov_iter_advance(to_iter(iter), len);
 	return err;
+}
+
+/* --- pages that others keep ---------------------------------------------------------- */
+
+/* Pages one after the other, of which only the first and the last may be used in part. */
+static int kd_pages_take_bvecs(struct kd_pages *pages, const struct iov_iter *iter)
+{
+	struct bvec_iter at = {
+		.bi_size	= pages->len,
+		.bi_bvec_done	= iter->iov_offset,
+	};
+	struct bio_vec part;
+	u32 left = pages->len, i = 0;
+
+	for_each_bvec(part, iter->bvec, at, at) {
+		if (i == pages->nr || part.bv_offset != (i ? 0 : pages->offset) ||
+		    part.bv_len != min_t(u32, left, PAGE_SIZE - part.bv_offset))
+			return -EOPNOTSUPP;
+		pages->pages[i++] = part.bv_page;
+		left -= part.bv_len;
+	}
+	return left ? -EFAULT : 0;
+}
+
+int kd_pages_borrow(const struct iov_iter *iter, u32 offset, struct kd_pages **out)
+{
+	struct kd_pages *pages;
+	int ret;
+
+	might_sleep();
+	if (!iov_iter_is_bvec(iter))
+		return KD_EOPNOTSUPP;
+	pages = kd_pages_new(offset, iov_iter_count(iter), GFP_KERNEL);
+	if (!pages)
+		return KD_ENOMEM;
+	pages->borrowed = true;
+	ret = kd_pages_take_bvecs(pages, iter);
+	if (!ret)
+		ret = kd_pages_build_table(pages, GFP_KERNEL);
+	if (ret) {
+		kfree(pages);
+		return kd_from_errno(ret);
+	}
+	*out = pages;
+	return 0;
 }
 
 bool kd_pages_pinned(const struct kd_pages *pages)
@@ -344,7 +392,9 @@ void kd_pages_free(struct kd_pages *pages)
 		return;
 	if (pages->table.sgl != pages->few)
 		sg_free_table(&pages->table);
-	if (pages->transient) {
+	if (pages->borrowed) {
+		kfree(pages);
+	} else if (pages->transient) {
 		kd_unpin_transient(pages);
 	} else if (pages->pinned) {
 		unpin_user_pages(pages->pages, pages->nr);

@@ -129,6 +129,7 @@ struct kd_pages {
 	bool			pinned;
 	bool			transient;	/* pinned for one transfer: not charged */
 	bool			written;	/* by the device: dirty when unpinned */
+	bool			borrowed;	/* somebody else keeps them */
 	struct mm_struct	*mm;		/* pinned: who is charged */
 	struct work_struct	drop;		/* what can sleep when it is freed */
 	struct scatterlist	few[2];		/* the table of so few pages */
@@ -152,6 +153,8 @@ int kd_charge(unsigned long nr, struct mm_struct **out);
 void kd_uncharge(unsigned long nr, struct mm_struct *mm);
 /* pages.c: pins pages of user memory, all or none; a negative errno */
 int kd_pin(struct page **pages, unsigned long nr, unsigned long start, unsigned int flags);
+/* pages.c: all of @iter, kept by somebody else, from @offset in its first page; KD_* */
+int kd_pages_borrow(const struct iov_iter *iter, u32 offset, struct kd_pages **out);
 /* fixed.c: SGEs of a range of a fixed buffer, handed over to the device; their number */
 u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct ib_sge *sge);
 /* brings the event of a poll CQ */
@@ -169,6 +172,12 @@ long kd_desc_ioctl(struct file *file, unsigned int cmd, void __user *arg);
 struct kdirect_ring_setup;
 /* ring.c: KDIRECT_IOC_RING_SETUP: a file descriptor, or a negative errno */
 long kd_ring_setup(struct file *of, struct kdirect_ring_setup __user *arg);
+struct io_uring_cmd;
+struct io_comp_batch;
+/* uring.c: file_operations of a mapping's open file */
+int kd_map_file_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+int kd_map_file_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
+			     unsigned int flags);
 /* node.c: what poll() reports of KD_POLL_* */
 __poll_t kd_poll_events(u32 now);
 

@@ -48,6 +48,7 @@ struct kd_fixed;	/* a fixed buffer: pinned memory, mapped for a device */
 struct kd_shared;	/* memory that is shared with a program */
 struct kd_thread;	/* a thread of a ring */
 struct kd_chain;	/* room for work requests that share a doorbell */
+struct kd_uring;	/* a command of io_uring (struct io_uring_cmd) */
 struct kd_iocb;		/* an asynchronous read or write (struct kiocb) */
 struct kd_ib_device;	/* an ib_device that kdirect attached to */
 
@@ -309,6 +310,30 @@ struct kd_mutex { unsigned long opaque[32]; };
 struct kd_waitq { unsigned long opaque[24]; };
 struct kd_work { unsigned long opaque[40]; };
 struct kd_read { unsigned long opaque[24]; };
+
+/**
+ * struct kd_uring_call - a command of io_uring that is issued; of the call only
+ * @cmd:	the command
+ * @issue:	the shim's
+ * @nowait:	where it would have to wait it is to be issued once more: KD_EAGAIN
+ * @polls:	its completion is polled for
+ * @registered:	its memory is of a buffer that is registered with the ring
+ * @wide:	its completion has room for kd_uring_end.extra
+ */
+struct kd_uring_call {
+	struct kd_uring	*cmd;
+	unsigned int	issue;
+	bool		nowait;
+	bool		polls;
+	bool		registered;
+	bool		wide;
+};
+
+/* Its end: bytes, or a negative KD_* value; the old number, or the completion's status. */
+struct kd_uring_end {
+	int32_t		result;
+	uint64_t	extra;
+};
 
 /* An event for the multicast group. Absent values are 0 or NULL. */
 struct kd_event {

@@ -69,6 +69,8 @@
 	X(desc_buffer_set)                                                                         \
 	X(desc_buffer_del)                                                                         \
 	X(map_describe)                                                                            \
+	X(map_command)                                                                             \
+	X(map_command_poll)                                                                        \
 	X(ring_create)                                                                             \
 	X(ring_release)                                                                            \
 	X(ring_enter)                                                                              \

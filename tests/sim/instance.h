@@ -83,6 +83,8 @@
 #define kd_desc_buffer_set KD_OF(desc_buffer_set)
 #define kd_desc_buffer_del KD_OF(desc_buffer_del)
 #define kd_map_describe KD_OF(map_describe)
+#define kd_map_command KD_OF(map_command)
+#define kd_map_command_poll KD_OF(map_command_poll)
 #define kd_ring_create KD_OF(ring_create)
 #define kd_ring_release KD_OF(ring_release)
 #define kd_ring_enter KD_OF(ring_enter)

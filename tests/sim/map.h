@@ -59,6 +59,7 @@ public:
 	int del_buffer(uint32_t index);
 	kdirect_map_info info();
 	kd_desc_file *get() const { return file; }
+	std::shared_ptr<OpenMap> hold() const { return open; }
 	Ring make_ring(const kdirect_ring_setup &setup, int *err = nullptr);
 	/* Submits all of @descs and waits for as many completions. */
 	std::vector<kdirect_completion> run(const std::vector<kdirect_desc> &descs,

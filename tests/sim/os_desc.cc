@@ -121,7 +121,8 @@ uint32_t kd_user_fit(uint64_t addr, uint32_t len, uint32_t max_pages)
 		std::min<uint64_t>(len, uint64_t{max_pages} * page_size - addr % page_size));
 }
 
-int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, struct kd_pages **out)
+int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_fault,
+		      struct kd_pages **out)
 {
 	World &w = world();
 
@@ -129,7 +130,7 @@ int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, struct kd_pag
 	w.enter(__func__, true);
 	if (!len)
 		die("kd_pages_pin_user() of nothing");
-	if (!mapped(addr, len))
+	if (!mapped(addr, len) || (!may_fault && w.sched.rng.chance(20)))
 		return KD_EFAULT;
 	if (w.inject(Op::PagesPinIo))
 		return KD_ENOMEM;

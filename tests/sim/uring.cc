@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "uring.h"
+
+#include <algorithm>
+
+#include "watch.h"
+
+namespace sim
+{
+
+namespace
+{
+
+Command *to_command(const kd_uring *cmd)
+{
+	return reinterpret_cast<Command *>(const_cast<kd_uring *>(cmd));
+}
+
+} // namespace
+
+void Command::issue(bool nowait)
+{
+	Fiber *me = world->sched.current();
+	kd_desc_file *map_file = file->file;
+	kd_uring_call call{.cmd = reinterpret_cast<kd_uring *>(this),
+			   .issue = 1,
+			   .nowait = nowait,
+			   .polls = setup.polls,
+			   .registered = registered,
+			   .wide = setup.wide};
+	kd_uring_end how{.result = 12345, .extra = 12345};
+
+	me->pauses = 0;
+	watch::acquire(&world->devnodes);
+	bool was = std::exchange(me->nowait, nowait);
+	bool over = file->node->core->map_command(map_file, &desc, &call, &how);
+	me->nowait = was;
+	watch::release(map_file);
+	if (!me->held.empty())
+		fail("a command returned with a lock held");
+	if (!over)
+		return;
+	if (how.result != -KD_EAGAIN) {
+		end(how);
+		return;
+	}
+	if (!nowait)
+		fail("a worker is told to try again");
+	in_worker = true;
+	worker = world->spawn(
+		"io-wq", [command = self] { command->issue(false); }, file->node);
+}
+
+/* The file goes as soon as it may, whoever is still on his way out of the core. */
+void Command::end(const kd_uring_end &how)
+{
+	if (done)
+		fail("a command ended twice");
+	result = how;
+	done = true;
+	world->spawn(
+		"fput",
+		[command = self] {
+			command->file.reset();
+			command->self.reset();
+		},
+		file->node);
+}
+
+Command &Uring::submit(const kdirect_desc &desc, bool registered)
+{
+	Command &command = *commands.emplace_back(std::make_shared<Command>());
+
+	command.world = &world;
+	command.setup = setup;
+	command.desc = desc;
+	command.registered = registered;
+	command.file = file;
+	command.self = commands.back();
+	world.call([&] { command.issue(true); }, "uring_cmd", file->node);
+	return command;
+}
+
+uint32_t Uring::poll()
+{
+	uint32_t found = 0;
+
+	for (const auto &command : commands) {
+		/* io_uring has the file of what it polls for */
+		std::shared_ptr<OpenMap> held = command->file;
+
+		if (!held || command->done)
+			continue;
+		world.call(
+			[&] {
+				watch::acquire(&world.devnodes);
+				found = held->node->core->map_command_poll(held->file);
+			},
+			"uring_cmd_iopoll", held->node);
+		break;
+	}
+	return found;
+}
+
+bool Uring::finish(uint64_t timeout)
+{
+	auto all = [this] {
+		return std::all_of(commands.begin(), commands.end(),
+				   [](const auto &command) { return command->ended(); });
+	};
+	uint64_t end = world.now() + timeout;
+
+	for (uint64_t pause = 2 * us; !all() && world.now() < end;
+	     pause = std::min(pause * 2, 1 * ms)) {
+		if (setup.polls)
+			poll();
+		world.run_for(pause);
+	}
+	return all();
+}
+
+kd_uring_end Uring::run(const kdirect_desc &desc, bool registered)
+{
+	Command &command = submit(desc, registered);
+
+	if (!finish())
+		fail("a command does not end");
+	return command.result;
+}
+
+void Uring::cancel(const Command &command)
+{
+	if (command.worker)
+		world.signal(command.worker, false);
+}
+
+} // namespace sim
+
+using namespace sim;
+
+extern "C" {
+
+int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len, bool to_memory,
+		   struct kd_pages **out)
+{
+	World &w = world();
+	const UringSetup &setup = to_command(call->cmd)->setup;
+
+	w.enter(__func__, true);
+	(void)to_memory;
+	if (!call->registered || !len)
+		die("kd_uring_pages() of nothing");
+	if (addr < setup.buffer || addr - setup.buffer > setup.buffer_len ||
+	    len > setup.buffer_len - (addr - setup.buffer))
+		return KD_EFAULT;
+	if (w.inject(Op::PagesPinIo))
+		return KD_ENOMEM;
+	Pages *pages = w.pages.add();
+	pages->node = w.here();
+	pages->user = reinterpret_cast<uint8_t *>(addr);
+	pages->count = static_cast<uint32_t>((addr % page_size + len + page_size - 1) / page_size);
+	pages->len = len;
+	*out = reinterpret_cast<kd_pages *>(pages);
+	return 0;
+}
+
+void kd_uring_done(struct kd_uring *cmd, const struct kd_uring_end *how)
+{
+	world().enter(__func__, false);
+	to_command(cmd)->end(*how);
+}
+
+} /* extern "C" */
