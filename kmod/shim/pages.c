@@ -121,6 +121,9 @@ int kd_pin(struct page **pages, unsigned long nr, unsigned long start, unsigned 
 	int ret = 0;
 
 	start &= PAGE_MASK;
+	/* the end of all addresses: newer kernels have an error of their own for it */
+	if (start + nr * PAGE_SIZE < start)
+		return -EFAULT;
 	while (done < nr) {
 		ret = pin_user_pages_fast(start + done * PAGE_SIZE,
 					  min(nr - done, KD_PIN_AT_ONCE), flags, pages + done);
