@@ -61,6 +61,7 @@ void Command::end(const kd_uring_end &how)
 	world->spawn(
 		"fput",
 		[command = self] {
+			watch::release(command->file->file);
 			command->file.reset();
 			command->self.reset();
 		},

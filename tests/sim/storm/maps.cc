@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../ring.h"
+#include "../uring.h"
 #include "storm.h"
 
 namespace sim
@@ -172,7 +173,10 @@ bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &kno
 		if (rng.chance(10))
 			batch.add(read_desc(0, 1, UINT64_MAX), -KD_ERANGE);
 	}
-	if (!(rng.chance(40) ? by_ring(batch, rng) : by_call(batch, rng))) {
+	bool all = rng.chance(40)   ? by_ring(batch, rng)
+		   : rng.chance(50) ? by_uring(batch, rng)
+				    : by_call(batch, rng);
+	if (!all) {
 		known = known && !write;
 		return false; /* with what is under way */
 	}
@@ -248,6 +252,38 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 			return false;
 		batch.spoil(rng);
 	}
+	return true;
+}
+
+/* Each as a command of io_uring. False: not to the end. */
+bool Schedule::by_uring(Batch &batch, Rng &rng)
+{
+	UringSetup setup{.polls = batch.file.info().poll_queues && rng.chance(50),
+			 .buffer = reinterpret_cast<uint64_t>(batch.memory.data()),
+			 .buffer_len = batch.memory.size()};
+	Uring ring(*w, batch.file, setup);
+
+	while (batch.begun < batch.descs.size()) {
+		kdirect_desc desc = batch.descs[batch.begun++];
+		bool registered = !(desc.flags & KDIRECT_DESC_FIXED) && desc.addr && rng.chance(50);
+
+		desc.user_data = 0;
+		ring.submit(desc, registered);
+		if (setup.polls && rng.chance(20))
+			(void)ring.poll();
+		if (rng.chance(10))
+			ring.cancel(*ring.commands[rng.below(ring.commands.size())]);
+		if (rng.chance(2))
+			return false;
+		batch.spoil(rng);
+	}
+	if (!ring.finish(300 * sec))
+		fail("commands of io_uring do not end");
+	for (std::size_t i = 0; i < ring.commands.size(); i++, reach->commands++)
+		batch.note({.user_data = batch.descs[i].user_data,
+			    .result = ring.commands[i]->result.result,
+			    .index = static_cast<uint32_t>(i),
+			    .opcode = batch.descs[i].opcode});
 	return true;
 }
 

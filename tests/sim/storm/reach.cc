@@ -192,6 +192,7 @@ std::vector<std::string> missing(const Reach &r)
 	      std::pair{r.map_async, "an asynchronous one"}, std::pair{r.map_descs, "a descriptor"},
 	      std::pair{r.ring_descs, "a descriptor of a ring"},
 	      std::pair{r.unreaped, "completions that cannot be written"},
+	      std::pair{r.commands, "a command of io_uring"},
 	      std::pair{r.credits_checked, "credits compared"},
 	      std::pair{r.waits_checked, "waits tested"}})
 		if (!count)

@@ -106,6 +106,7 @@ private:
 	struct Batch;
 	bool by_call(Batch &batch, Rng &rng);
 	bool by_ring(Batch &batch, Rng &rng);
+	bool by_uring(Batch &batch, Rng &rng);
 	Ring make_ring(MapFile &file, Rng &rng, int *err);
 	void scribble(MapFile &file, uint64_t base, Rng &rng);
 
