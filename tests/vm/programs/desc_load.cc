@@ -2,16 +2,18 @@
 // Keeps descriptors of all kinds under way on a mapping until it ends, and counts: each
 // must complete exactly once.
 //
-//	desc_load DEVICE SIZE [poll] [ring] [thread]
+//	desc_load DEVICE SIZE [poll] [ring | uring] [thread]
 //
-// By ioctl, or through a ring, which a thread may serve. Prints the error that ended it, and
-// how many completed. SIGTERM ends it without one.
+// By ioctl, or through a ring, which a thread may serve, or as commands of io_uring. Prints the
+// error that ended it, and how many completed. SIGTERM ends it without one.
+#include "commands.h"
 #include "rings.h"
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <memory>
 
 namespace
 {
@@ -69,12 +71,40 @@ int by_ring(const Ring &ring, const Descs &batch, bool wait, Completions &out)
 	return err && err != -EAGAIN && err != -EINTR && !taken && out.empty() ? err : taken;
 }
 
+// Where the others use a fixed buffer, half of these use a registered one.
+int by_uring(CommandRing &ring, int fd, char *memory, const Descs &batch, bool wait,
+	     Completions &out)
+{
+	CommandRing::Result r;
+	int taken = 0;
+	out.clear();
+	for (kdirect_desc desc : batch) {
+		uint64_t number = std::exchange(desc.user_data, 0);
+		bool registered = number % 5 == 4;
+		if (registered)
+			desc = transfer(desc.opcode == KDIRECT_OP_WRITE, memory + desc.addr,
+					desc.length, desc.remote);
+		if (!ring.push(fd, desc, number, registered ? 0 : CommandRing::none))
+			break;
+		taken++;
+	}
+	int err = ring.go(wait);
+	while (ring.pop(r)) {
+		kdirect_completion c{};
+		c.user_data = r.user_data;
+		c.result = r.res;
+		out.push_back(c);
+	}
+	return err && err != -EBUSY ? err : taken;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
-		std::fprintf(stderr, "usage: desc_load DEVICE SIZE [poll] [ring] [thread]\n");
+		std::fprintf(stderr,
+			     "usage: desc_load DEVICE SIZE [poll] [ring | uring] [thread]\n");
 		return 2;
 	}
 	auto asked = [&](const char *word) {
@@ -93,6 +123,16 @@ int main(int argc, char **argv)
 		ring = Ring(fd, 64, 64,
 			    (asked("poll") ? uint32_t{KDIRECT_RING_POLL} : 0) |
 				    (asked("thread") ? uint32_t{KDIRECT_RING_THREAD} : 0));
+	std::unique_ptr<CommandRing> commands;
+	if (asked("uring"))
+		commands = std::make_unique<CommandRing>(
+			256, CommandRing::usual |
+				     (asked("poll") ? unsigned(IORING_SETUP_IOPOLL) : 0U) |
+				     (asked("thread") ? unsigned(IORING_SETUP_SQPOLL) : 0U));
+	if (commands && (!*commands || commands->add_buffer(memory, 1 << 20))) {
+		std::perror("io_uring");
+		return 1;
+	}
 	if (fd < 0 || (asked("ring") && !ring) || set_buffer(fd, 0, memory, 1 << 20)) {
 		std::perror(argv[1]);
 		return 1;
@@ -105,9 +145,10 @@ int main(int argc, char **argv)
 		for (uint64_t i = begun; !ending && !cause && i < begun + at_once; i++)
 			batch.push_back(make(memory, i, size));
 		bool wait = begun > ended + 100 || batch.empty();
-		int taken = ring ? by_ring(ring, batch, wait, out)
-				 : by_ioctl(fd, asked("poll") ? KDIRECT_SUBMIT_POLL : 0, batch,
-					    wait, out);
+		uint32_t flags = asked("poll") ? KDIRECT_SUBMIT_POLL : 0;
+		int taken = commands ? by_uring(*commands, fd, memory, batch, wait, out)
+			    : ring   ? by_ring(ring, batch, wait, out)
+				     : by_ioctl(fd, flags, batch, wait, out);
 		if (taken == -EINTR)
 			continue;
 		if (taken < 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What is done with the node of a mapping.
-#include "desc.h"
+#include "commands.h"
 #include "fail_nth.h"
 
 #include <fcntl.h>
@@ -103,6 +103,45 @@ int through_ring(Ends &ends, bool write, size_t len, io_uring &ring)
 	return err;
 }
 
+// As a command of io_uring, of registered memory or not.
+int as_command(Ends &ends, bool write, size_t len, CommandRing &commands, bool registered)
+{
+	CommandRing::Result r;
+	uint8_t *memory = write ? ends.out : ends.in;
+	commands.push(ends.used, transfer(write, memory, len, remote), 0,
+		      !registered ? CommandRing::none
+		      : write     ? 0
+				  : 1);
+	for (int ret; (ret = io_uring_submit(&commands.ring)) < 1;)
+		if (ret < 0 && ret != -EAGAIN && ret != -ENOMEM && ret != -EFAULT)
+			die("io_uring_submit: %s", errno_name(-ret));
+	while (!commands.pop(r))
+		usleep(1000);
+	return r.res < 0 ? -r.res : size_t(r.res) == len ? 0 : EFAULT;
+}
+
+Operation commanding(const std::string &name, Ends &ends, bool write, size_t len,
+		     CommandRing &commands, bool registered)
+{
+	return {name,
+		[&ends, write, &commands] {
+			ends.reopen();
+			ends.fresh(write);
+			// the first one of a file is a worker's
+			if (as_command(ends, false, 0, commands, false))
+				die("no command");
+		},
+		[&ends, write, len, &commands, registered] {
+			return as_command(ends, write, len, commands, registered);
+		},
+		[&ends, write, len](int err) {
+			close(ends.used);
+			return std::string(err || ends.same(write, len) ? ""
+									: "the content differs");
+		},
+		{}};
+}
+
 // --- descriptors ------------------------------------------------------------------------
 
 // Three of them, with `len` bytes together.
@@ -197,6 +236,10 @@ std::vector<Operation> map_operations(const Target &target)
 	static io_uring ring;
 	if (int err = io_uring_queue_init(4, &ring, 0))
 		die("io_uring: %s", errno_name(-err));
+	static CommandRing commands(4);
+	iovec vecs[] = {{ends.out, space}, {ends.in, space}};
+	if (!commands || io_uring_register_buffers(&commands.ring, vecs, 2))
+		die("io_uring: no ring for commands");
 	std::vector<Operation> list;
 
 	list.push_back({"map open",
@@ -237,6 +280,13 @@ std::vector<Operation> map_operations(const Target &target)
 						    ends, write, len, [write](Ends &e, size_t n) {
 							    return through_ring(e, write, n, ring);
 						    }));
+		for (bool registered : {false, true})
+			for (bool write : {true, false})
+				list.push_back(
+					commanding(std::string("command ") +
+							   (registered ? "registered " : "") +
+							   (write ? "write " : "read ") + text,
+						   ends, write, len, commands, registered));
 		for (bool in_buffer : {false, true})
 			for (bool write : {true, false})
 				list.push_back(submitting(

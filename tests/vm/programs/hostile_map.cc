@@ -273,6 +273,28 @@ void submit(Thread &t, Target &file)
 		completed(t, asked, t.arrays.completions(room)[i]);
 }
 
+} // namespace
+
+Allowed map_command(Thread &t, const Target &file, kdirect_desc &desc)
+{
+	const Asked none;
+	Wish wish;
+	desc = make_desc(t, file, file.asked ? *file.asked : none, wish);
+	// a worker may come to it when the buffer has changed, or the file has rights of others
+	Allowed allowed = wish.errnos;
+	allowed.add_if(desc.flags & KDIRECT_DESC_FIXED, {ENOENT, EFAULT, EINVAL});
+	if (wish.anything || !file.known || file.exposed)
+		allowed.all();
+	if (t.actor.one_in(20)) {
+		desc.user_data = t.actor.next_bits(64);
+		allowed.add({EINVAL});
+	}
+	return allowed;
+}
+
+namespace
+{
+
 const uint32_t buffer_indexes[] = {0, 0, 1, 1, 2, 3, 255, 256, 0x80000000, UINT_MAX};
 
 void set_buffer(Thread &t, Target &file)

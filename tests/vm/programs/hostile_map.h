@@ -43,6 +43,8 @@ private:
 };
 
 void map_control(Thread &t, Target &file); // the ioctls of a mapping
+// A descriptor for a command of io_uring, and the errors that may come of it.
+Allowed map_command(Thread &t, const Target &file, kdirect_desc &desc);
 // All that was submitted completes, before a file is closed.
 void finish_asked(Thread &t, Target &file);
 // In a child that shares the files: submits, and may be killed in it.

@@ -26,7 +26,8 @@ struct Request {
 	Vector vector;
 };
 
-void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *all)
+// `wide`: SQEs have room for a descriptor.
+void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *all, bool wide)
 {
 	Target &file = r.file;
 	bool mapping = file.node->mapping;
@@ -89,6 +90,23 @@ void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *
 		r.allowed.add({ENOENT, EALREADY, EINVAL, ECANCELED});
 		return;
 	case 8:
+		if (wide && mapping && !t.actor.one_in(4)) {
+			kdirect_desc desc;
+			r.kind = "ring descriptor";
+			r.allowed = map_command(t, file, desc);
+			sqe->opcode = IORING_OP_URING_CMD;
+			sqe->fd = file.fd;
+			sqe->cmd_op = KDIRECT_URING_CMD_DESC;
+			std::memcpy(sqe->cmd, &desc, sizeof(desc));
+			if (t.actor.one_in(20))
+				sqe->cmd[t.actor.below(80)] ^= uint8_t(t.actor.next_bits(8)),
+					r.allowed.all();
+			sqe->uring_cmd_flags =
+				t.actor.one_in(10) ? uint32_t{IORING_URING_CMD_FIXED} : 0;
+			r.allowed.add({EBADF, EINTR, ECANCELED, EOPNOTSUPP});
+			r.allowed.add_if(sqe->uring_cmd_flags, {EFAULT, EINVAL});
+			return;
+		}
 		r.kind = "ring command";
 		sqe->opcode = uint8_t(t.actor.one_of(
 			{IORING_OP_URING_CMD, IORING_OP_URING_CMD, IORING_OP_FSYNC,
@@ -97,7 +115,8 @@ void prepare(Thread &t, io_uring_sqe *sqe, Request &r, unsigned index, Request *
 		sqe->off = t.actor.next_bits(8);
 		sqe->addr = t.actor.next_bits(20);
 		sqe->len = uint32_t(t.actor.next_bits(10));
-		r.allowed.add({EBADF, EINVAL, EOPNOTSUPP, EFAULT, ENODEV, ESPIPE, ECANCELED});
+		r.allowed.add(
+			{EBADF, EINVAL, EOPNOTSUPP, EFAULT, ENODEV, ENOTTY, ESPIPE, ECANCELED});
 		return;
 	default: { // anything at all that cannot do harm elsewhere
 		r.kind = "ring noise";
@@ -151,6 +170,10 @@ void ring(Thread &t)
 					  IORING_SETUP_IOPOLL,
 					  IORING_SETUP_SQPOLL,
 					  IORING_SETUP_CQSIZE,
+					  IORING_SETUP_SQE128,
+					  IORING_SETUP_SQE128 | IORING_SETUP_CQE32,
+					  IORING_SETUP_SQE128 | IORING_SETUP_CQE32,
+					  IORING_SETUP_SQE128 | IORING_SETUP_IOPOLL,
 					  IORING_SETUP_COOP_TASKRUN};
 	io_uring_params params{};
 	params.flags = t.actor.one_of(setups);
@@ -171,8 +194,9 @@ void ring(Thread &t)
 			break;
 		// Rings outlast what this thread knows of its files: it may close them.
 		requests[i].file = t.target();
-		std::memset(sqe, 0, sizeof(*sqe));
-		prepare(t, sqe, requests[i], i, requests);
+		bool wide = params.flags & IORING_SETUP_SQE128;
+		std::memset(static_cast<void *>(sqe), 0, wide ? 128 : 64);
+		prepare(t, sqe, requests[i], i, requests, wide);
 		kinds += std::string(" ") + requests[i].kind;
 		if (params.flags & IORING_SETUP_IOPOLL)
 			requests[i].allowed.add({EOPNOTSUPP, EINVAL});
