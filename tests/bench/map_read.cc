@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads of a mapping, SIZE bytes from its beginning, COUNT times.
 //
-//   map_read NODE SIZE interrupt|poll|fresh|fresh-poll|huge|uring|fixed|ring|ring-poll COUNT
+//   map_read NODE SIZE interrupt|poll|fresh|fresh-poll|huge COUNT
+//   map_read NODE SIZE uring|command|fixed|ring|ring-poll COUNT
 //
 // fresh: each read goes to another buffer than the 1,023 before it; huge: to memory of huge
-// pages; uring: batches of 32 with io_uring; fixed: descriptors of a fixed buffer, 32 at a
-// time, with a call for each batch; ring, ring-poll: the same through rings. 1 MiB is read
-// one at a time.
+// pages. The others read 32 at a time, 1 MiB one at a time. uring: with io_uring; command: as
+// commands of io_uring to a fixed buffer; fixed: as descriptors of a fixed buffer, with a call
+// for each batch; ring, ring-poll: the same through rings.
 #include "../vm/programs/rings.h"
 
 #include <algorithm>
@@ -14,9 +15,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <kdirect.h>
 #include <liburing.h>
 #include <stdexcept>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -71,17 +74,33 @@ void one_by_one(int fd, size_t size, char *mem, long buffers, bool poll, long co
 	}
 }
 
-void in_batches(int fd, size_t size, long count)
+void prepare_command(io_uring_sqe *sqe, int fd, size_t offset, size_t size)
+{
+	const kdirect_desc desc = fixed(false, 0, offset, size, 0);
+	memset(static_cast<void *>(sqe), 0, 2 * sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = KDIRECT_URING_CMD_DESC;
+	memcpy(sqe->cmd, &desc, sizeof(desc));
+}
+
+void in_batches(int fd, size_t size, bool commands, long count)
 {
 	char *mem = memory(size * batch);
 	io_uring ring;
-	if (int err = io_uring_queue_init(batch, &ring, 0); err < 0)
+	if (int err = io_uring_queue_init(batch, &ring, commands ? IORING_SETUP_SQE128 : 0);
+	    err < 0)
 		fail("io_uring_queue_init", -err);
+	if (int err = commands ? set_buffer(fd, 0, mem, size * batch) : 0)
+		fail("KDIRECT_IOC_BUFFER_SET", -err);
 	for (long left = count; left > 0; left -= batch) {
 		unsigned n = unsigned(std::min(left, long(batch)));
 		for (unsigned i = 0; i < n; i++) {
 			io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-			io_uring_prep_read(sqe, fd, mem + i * size, unsigned(size), 0);
+			if (commands)
+				prepare_command(sqe, fd, i * size, size);
+			else
+				io_uring_prep_read(sqe, fd, mem + i * size, unsigned(size), 0);
 		}
 		if (int done = io_uring_submit_and_wait(&ring, n); done < 0)
 			fail("io_uring_submit_and_wait", -done);
@@ -154,8 +173,8 @@ int main(int argc, char **argv)
 try {
 	if (argc != 5)
 		throw std::runtime_error("usage: map_read NODE SIZE "
-					 "interrupt|poll|fresh|fresh-poll|huge|uring|fixed|ring|"
-					 "ring-poll COUNT");
+					 "interrupt|poll|fresh|fresh-poll|huge|uring|command|fixed|"
+					 "ring|ring-poll COUNT");
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		fail(argv[1], errno);
@@ -163,8 +182,8 @@ try {
 	std::string how = argv[3];
 	long count = strtol(argv[4], nullptr, 10);
 	long buffers = how.starts_with("fresh") ? fresh_buffers : 1;
-	if (how == "uring")
-		in_batches(fd, size, count);
+	if (how == "uring" || how == "command")
+		in_batches(fd, size, how == "command", count);
 	else if (how == "fixed")
 		by_submit(fd, size, count);
 	else if (how.starts_with("ring"))
