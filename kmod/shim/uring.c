@@ -108,8 +108,10 @@ int kd_map_file_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	kd_uring_pdu(cmd)->polls = call.polls;
 	if (!kd_map_command(cmd->file->private_data, &copy.desc, &call, &end))
 		return -EIOCBQUEUED;
-	if (call.nowait && end.result == -KD_EAGAIN)
+	if (call.nowait && end.result == -KD_EAGAIN) {
+		kd_uring_keep_sqe(cmd);
 		return -EAGAIN;
+	}
 	io_uring_cmd_done32(cmd, end.result, end.extra, issue_flags);
 	return -EIOCBQUEUED;
 }

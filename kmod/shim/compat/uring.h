@@ -27,6 +27,32 @@
 #define kd_uring_sqe_cmd(ioucmd)	((ioucmd)->cmd)
 #endif
 
+/*
+ * Called before a command is left to a worker, which is to find the SQE as it was. Since
+ * 6.15 io_uring sees to that; some kernels before it (6.12.y) make a copy and go on to use the
+ * place in the ring, which the program may have filled again.
+ */
+#if defined(HAVE_IO_URING_CMD_SQE) && !defined(HAVE_IMPORT_FIXED_ISSUE_FLAGS)
+static inline void kd_uring_keep_sqe(struct io_uring_cmd *ioucmd)
+{
+	struct io_kiocb *req = cmd_to_io_kiocb(ioucmd);
+#ifdef HAVE_IO_URING_CMD_DATA
+	struct io_uring_sqe *copy = ((struct io_uring_cmd_data *)req->async_data)->sqes;
+#else
+	struct io_uring_sqe *copy = req->async_data;
+#endif
+
+	if (ioucmd->sqe == copy)
+		return;
+	memcpy(copy, ioucmd->sqe, 2 * sizeof(*copy));
+	ioucmd->sqe = copy;
+}
+#else
+static inline void kd_uring_keep_sqe(struct io_uring_cmd *ioucmd)
+{
+}
+#endif
+
 #ifndef HAVE_IMPORT_FIXED_ISSUE_FLAGS
 #define io_uring_cmd_import_fixed(ubuf, len, rw, iter, ioucmd, issue_flags)	\
 	io_uring_cmd_import_fixed(ubuf, len, rw, iter, ioucmd)

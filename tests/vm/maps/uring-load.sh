@@ -5,7 +5,7 @@
 #   c0, mapping m0  --->  listener store, export mem0
 #
 # full
-# timeout: 400
+# timeout: 600
 # shellcheck source-path=SCRIPTDIR disable=SC2119,SC2317
 . "$(dirname "$0")/../lib.sh"
 
@@ -14,6 +14,8 @@ m=/dev/kdirect/m0
 size=$((1200 << 10))
 need "an export" kdirect export add mem0 listener store size $size
 need "a mapping of it" kdirect map add m0 channel c0 export mem0
+
+gtests commands uring_test $m $size
 
 ways=('uring' 'uring poll' 'uring thread' 'uring poll thread' '' 'poll' 'ring thread')
 for round in 1 2 3; do
