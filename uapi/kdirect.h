@@ -2,7 +2,8 @@
 /*
  * kdirect.h - the character devices of kdirect's channels and mappings
  *
- * /dev/kdirect/<channel> carries messages between two ends of a channel.
+ * /dev/kdirect/<channel> carries messages between two ends of a channel. (That of a raw
+ * channel is another thing, and below.)
  *
  *   write(), writev()   send one message, 1 .. max_message bytes. Returns its
  *                       length once the message is copied (up to the eager
@@ -63,6 +64,21 @@
  *               may not have been done
  *   EFAULT, EOPNOTSUPP  as above
  *   EINTR       a fatal signal; others do not end a transfer
+ *
+ * /dev/kdirect/<raw channel> is one QP towards any peer of the RDMA connection manager.
+ *
+ *   open()              with O_RDWR, by one open file at a time
+ *   read(), write()     EINVAL: everything is done by descriptors
+ *   poll()              POLLIN: there are completions; POLLOUT: it is connected;
+ *                       POLLHUP: the connection has ended, and nothing is under way
+ *   ioctl()             KDIRECT_IOC_RAW_INFO, _RAW_CONNECT, _RAW_REJECT,
+ *                       KDIRECT_IOC_BUFFER_SHARE, and those of a mapping but for
+ *                       KDIRECT_IOC_MAP_INFO
+ *   close()             ends the channel: the peer is told, what is posted is flushed
+ *
+ *   EBUSY       open: another file has it open
+ *   EACCES      open: not with O_RDWR
+ *   EPIPE       open: the connection has ended
  *
  * All functions may sleep unless O_NONBLOCK or RWF_NOWAIT is given. Structures
  * are the same for 32 and 64-bit programs. Reserved fields must be zero.
@@ -161,9 +177,9 @@ struct kdirect_ping {
 #define KDIRECT_IOC_PING	_IOWR(KDIRECT_IOC_MAGIC, 4, struct kdirect_ping)
 
 /*
- * Descriptors: READ, WRITE and atomic operations on the memory of a mapping, many in
- * one call, with their completions by the same call or a later one. Each open file of
- * a mapping has requests of its own; its duplicates share them.
+ * Descriptors: READ, WRITE and atomic operations on the memory of a mapping, or work
+ * requests of a raw channel, many in one call, with their completions by the same call or
+ * a later one. Each open file has requests of its own; its duplicates share them.
  */
 
 /**
@@ -174,6 +190,13 @@ struct kdirect_ping {
  *			they become @operand
  * @KDIRECT_OP_FETCH_ADD: the 8 bytes at @remote grow by @operand, modulo 2^64
  *
+ * @KDIRECT_OP_SEND:	raw: SEND of @length bytes
+ * @KDIRECT_OP_SEND_IMM: raw: SEND with immediate: @imm
+ * @KDIRECT_OP_SEND_INV: raw: SEND with invalidate: of the peer's key @rkey
+ * @KDIRECT_OP_RECV:	raw: a receive of up to @length bytes
+ * @KDIRECT_OP_WRITE_IMM: raw: RDMA WRITE, and @imm in a receive of the peer
+ * @KDIRECT_OP_LOCAL_INV: raw: takes back @rkey, a key of KDIRECT_IOC_BUFFER_SHARE
+ *
  * Atomic operations are on numbers in the byte order of the target, whole against other
  * atomic operations through the same device.
  */
@@ -182,10 +205,19 @@ enum kdirect_opcode {
 	KDIRECT_OP_WRITE	= 2,
 	KDIRECT_OP_CMP_SWAP	= 3,
 	KDIRECT_OP_FETCH_ADD	= 4,
+	KDIRECT_OP_SEND		= 5,
+	KDIRECT_OP_SEND_IMM	= 6,
+	KDIRECT_OP_SEND_INV	= 7,
+	KDIRECT_OP_RECV		= 8,
+	KDIRECT_OP_WRITE_IMM	= 9,
+	KDIRECT_OP_LOCAL_INV	= 10,
 };
 
 #define KDIRECT_DESC_FIXED	(1U << 0)	/* @addr is an offset in a fixed buffer */
-#define KDIRECT_DESC_FLAGS	(KDIRECT_DESC_FIXED)
+#define KDIRECT_DESC_FENCE	(1U << 1)	/* raw: after READs and atomics before */
+#define KDIRECT_DESC_SOLICITED	(1U << 2)	/* raw: SENDs and WRITE_IMM: a solicited event */
+#define KDIRECT_DESC_FLAGS	(KDIRECT_DESC_FIXED | KDIRECT_DESC_FENCE | \
+				 KDIRECT_DESC_SOLICITED)
 
 /**
  * struct kdirect_desc - one operation
@@ -193,12 +225,15 @@ enum kdirect_opcode {
  * @flags:	KDIRECT_DESC_*
  * @buffer:	with KDIRECT_DESC_FIXED the index of the buffer, otherwise zero
  * @length:	bytes, 0 .. KDIRECT_DESC_LENGTH_MAX; atomic operations: 8
- * @addr:	READ, WRITE: the local memory: an address, or an offset in the fixed
- *		buffer; atomic operations: zero
- * @remote:	where in the export, bytes; atomic operations: a multiple of 8
+ * @addr:	the local memory: an address, or an offset in the fixed buffer; atomic
+ *		operations, LOCAL_INV: zero
+ * @remote:	where in the export, bytes; raw: READ, WRITE, WRITE_IMM, atomic operations:
+ *		the peer's address, otherwise zero; atomic operations: a multiple of 8
  * @operand:	atomic operations; otherwise zero
  * @compare:	KDIRECT_OP_CMP_SWAP; otherwise zero
  * @user_data:	comes back in the completion
+ * @rkey:	raw: the key of @remote, or the one to invalidate; otherwise zero
+ * @imm:	SEND_IMM, WRITE_IMM: in host order; otherwise zero
  * @reserved:	zero
  *
  * A descriptor is executed whole or ends in one error, which is in its completion and
@@ -219,6 +254,34 @@ enum kdirect_opcode {
  *
  * The local memory belongs to the operation until its completion. Descriptors are in no
  * order, those of one call neither.
+ *
+ * Raw channels are different: one descriptor is one work request, and work requests are
+ * posted in the order of the descriptors. Errors are these instead:
+ *   EINVAL	as above; a field or flag that the opcode has no use for is not zero
+ *   ENOTCONN	not connected yet: only RECVs may be posted
+ *   EPIPE, ENODEV	the connection has ended, or was deleted: it was not posted
+ *   EOPNOTSUPP	atomic operation, and the device has none; immediate data, or READ, on
+ *		iWARP; READ or atomic operation, and the peer agreed on none in flight;
+ *		plain memory that would have to be pinned, from the thread of a ring
+ *   EMSGSIZE	longer than the device can; or the memory is in more pieces than one work
+ *		request holds (kdirect_raw_info): neighbouring pages are one piece, so use
+ *		a fixed buffer, or less
+ *   ENOENT	there is no fixed buffer @buffer; LOCAL_INV: @rkey is no key of this file,
+ *		or is being taken back already
+ *   ENOMEM	no memory, or over RLIMIT_MEMLOCK, to which pages that are pinned are charged
+ *   EFAULT	as above
+ * and from the transport, with @status of the completion, which is the end of the
+ * connection: all that is posted behind completes with ECONNRESET and IBV_WC_WR_FLUSH_ERR.
+ *   ETIMEDOUT	the peer does not answer (RETRY_EXC_ERR)
+ *   EMSGSIZE	RECV: the peer's message was longer (LOC_LEN_ERR)
+ *   EPROTO	the peer refused: a key, or what it may do (REM_ACCESS_ERR, REM_INV_REQ_ERR,
+ *		REM_OP_ERR), or had no receive (RNR_RETRY_EXC_ERR)
+ *   ECONNRESET	flushed: it was not done, or nobody knows (WR_FLUSH_ERR)
+ *   EIO	anything else
+ *
+ * SENDs and WRITEs of plain memory up to the eager limit are copied; else it is pinned, and
+ * RECV's and READ's always, until the completion. A mapping takes no opcode and no flag that
+ * says "raw" here: EOPNOTSUPP.
  */
 struct kdirect_desc {
 	__u8	opcode;
@@ -230,7 +293,9 @@ struct kdirect_desc {
 	__u64	operand;
 	__u64	compare;
 	__u64	user_data;
-	__u64	reserved[2];
+	__u32	rkey;
+	__u32	imm;
+	__u64	reserved;
 };
 
 #define KDIRECT_DESC_LENGTH_MAX	(1U << 30)
@@ -239,12 +304,14 @@ struct kdirect_desc {
  * struct kdirect_completion - the end of one descriptor
  * @user_data:	the descriptor's
  * @old:	atomic operations: the number before it; otherwise 0
- * @result:	bytes, all of the descriptor's; or a negative errno
+ * @result:	bytes, all of the descriptor's, RECV: that came; or a negative errno
  * @index:	the place of the descriptor in its batch, from 0
  * @status:	of the work completion (numbers of enum ibv_wc_status); 0 where no
  *		work request failed
  * @opcode:	the descriptor's
- * @reserved:	0
+ * @flags:	KDIRECT_COMPLETION_*
+ * @data:	RECV: the immediate data, in host order, or the key that the peer invalidated;
+ *		otherwise 0
  */
 struct kdirect_completion {
 	__u64	user_data;
@@ -253,8 +320,15 @@ struct kdirect_completion {
 	__u32	index;
 	__u16	status;
 	__u8	opcode;
-	__u8	reserved[5];
+	__u8	flags;
+	__u32	data;
 };
+
+#define KDIRECT_COMPLETION_IMM	(1U << 0)	/* @data is immediate data */
+#define KDIRECT_COMPLETION_INV	(1U << 1)	/* @data is a key: it is not valid any more */
+#define KDIRECT_COMPLETION_WRITE (1U << 2)	/* a WRITE with immediate, of @result bytes: the
+						 * receive's own memory is untouched
+						 */
 
 /* Descriptors of one open file that are under way, or wait to be reaped. */
 #define KDIRECT_DESC_ENTRIES	256
@@ -351,6 +425,138 @@ struct kdirect_buffer {
 
 #define KDIRECT_IOC_BUFFER_SET	_IOW(KDIRECT_IOC_MAGIC, 6, struct kdirect_buffer)
 #define KDIRECT_IOC_BUFFER_DEL	_IOW(KDIRECT_IOC_MAGIC, 7, __u32)
+
+#define KDIRECT_ACCESS_READ	(1U << 0)	/* the peer may read */
+#define KDIRECT_ACCESS_WRITE	(1U << 1)	/* and write */
+#define KDIRECT_ACCESS_ATOMIC	(1U << 2)	/* and do atomic operations */
+#define KDIRECT_ACCESS_FLAGS	(KDIRECT_ACCESS_READ | KDIRECT_ACCESS_WRITE | \
+				 KDIRECT_ACCESS_ATOMIC)
+
+/**
+ * struct kdirect_share - a key of a fixed buffer (KDIRECT_IOC_BUFFER_SHARE, raw channels)
+ * @index:	in: the fixed buffer
+ * @access:	in: KDIRECT_ACCESS_*; 0 takes the key back
+ * @rkey:	out: the key, for the peer
+ * @pad:	zero
+ * @addr:	out: what the peer calls the buffer's first byte
+ * @length:	out: bytes, the whole buffer
+ * @reserved:	zero
+ *
+ * The key is good from the next descriptor on. It is a new one each time. It ends with
+ * @access 0, with a LOCAL_INV, when the peer invalidates it by a SEND (the completion of
+ * the RECV says so), when the buffer is removed or replaced, and with the connection. Taking
+ * it back, as removing the buffer does, waits until the device has done so: afterwards the
+ * peer can neither read nor write. A peer that invalidates what is no key of this channel
+ * ends the connection.
+ *
+ * Errors: EINVAL (@index, flag, @reserved, @pad), ENOENT (no such buffer; @access 0: it has
+ * no key), EBUSY (it has a key, or is about to lose one), EFBIG (longer than the device
+ * registers at once: device show -d), EOPNOTSUPP (no atomic operations),
+ * ENOTCONN (not connected yet), ENOMEM, EINTR, EPIPE, ENODEV, EFAULT.
+ */
+struct kdirect_share {
+	__u32	index;
+	__u32	access;
+	__u32	rkey;
+	__u32	pad;
+	__u64	addr;
+	__u64	length;
+	__u64	reserved[2];
+};
+
+#define KDIRECT_IOC_BUFFER_SHARE _IOWR(KDIRECT_IOC_MAGIC, 11, struct kdirect_share)
+
+#define KDIRECT_RAW_SGES	32	/* pieces of memory of one work request, at most */
+#define KDIRECT_RAW_CONNECT_MAX	56	/* bytes of private data of a connection request */
+#define KDIRECT_RAW_ACCEPT_MAX	196	/* of the answer */
+#define KDIRECT_RAW_REJECT_MAX	148	/* of a refusal */
+#define KDIRECT_RAW_DATA_MAX	256	/* of what a peer sends */
+
+/**
+ * struct kdirect_raw_connect - connect, accept, or refuse (KDIRECT_IOC_RAW_CONNECT, _RAW_REJECT)
+ * @data:		private data for the peer
+ * @length:		bytes of it: connecting up to KDIRECT_RAW_CONNECT_MAX, accepting up to
+ *			KDIRECT_RAW_ACCEPT_MAX, refusing up to KDIRECT_RAW_REJECT_MAX
+ * @initiator_depth:	READs and atomic operations of ours in flight, 0 .. 255
+ * @responder_resources: the peer's, towards us, 0 .. 255
+ * @retry_count:	0 .. 7: repetitions of what is not acknowledged. Some devices (rxe)
+ *			take 7 for "for ever", and never notice a dead peer
+ * @rnr_retry_count:	0 .. 7: repetitions by the peer of what finds no receive here;
+ *			7: for ever
+ * @reserved:		zero
+ *
+ * Of a channel or listener that was added with "hold". CONNECT sends the connection request,
+ * or accepts the peer's, and waits for the end of that; with O_NONBLOCK, and after EINTR,
+ * the channel goes on by itself, and POLLOUT or POLLHUP is the end. The depths are cut down
+ * to what the device and the peer can. REJECT refuses the peer's request; of a channel that
+ * connects itself it does without a request. The channel ends.
+ * Who does neither within connect-timeout is rejected.
+ *
+ * Errors: EINVAL (range, @length, @reserved; not @length of REJECT: what is only CONNECT's is
+ * not zero), EBUSY (it is not held, or not any more), EINTR, EFAULT; of CONNECT: why the
+ * connection failed, ECONNREFUSED for one (struct kdirect_raw_info has the peer's data).
+ */
+struct kdirect_raw_connect {
+	__u8	data[KDIRECT_RAW_ACCEPT_MAX];
+	__u32	length;
+	__u8	initiator_depth;
+	__u8	responder_resources;
+	__u8	retry_count;
+	__u8	rnr_retry_count;
+	__u32	reserved[4];
+};
+
+#define KDIRECT_IOC_RAW_CONNECT	_IOW(KDIRECT_IOC_MAGIC, 12, struct kdirect_raw_connect)
+#define KDIRECT_IOC_RAW_REJECT	_IOW(KDIRECT_IOC_MAGIC, 13, struct kdirect_raw_connect)
+
+#define KDIRECT_RAW_HELD	(1U << 0)	/* waits for KDIRECT_IOC_RAW_CONNECT or _REJECT */
+#define KDIRECT_RAW_ACCEPTS	(1U << 1)	/* the peer connected, or wants to */
+#define KDIRECT_RAW_ATOMICS	(1U << 2)	/* the device has atomic operations */
+#define KDIRECT_RAW_IMM		(1U << 3)	/* and immediate data */
+#define KDIRECT_RAW_READS	(1U << 4)	/* READ can be used */
+
+/**
+ * struct kdirect_raw_info - what a raw channel is (KDIRECT_IOC_RAW_INFO)
+ * @name:		its name, NUL-terminated
+ * @state:		enum kdirect_state (kdirect_netlink.h)
+ * @flags:		KDIRECT_RAW_*
+ * @error:		positive errno of the first error, 0: none
+ * @depth:		RECVs, and other work requests, that can be posted, each
+ * @send_sges:		pieces of memory of one SEND or WRITE
+ * @recv_sges:		of one RECV
+ * @read_sges:		of one READ
+ * @eager_limit:	longest SEND or WRITE of plain memory that is copied
+ * @max_length:		bytes of one work request
+ * @poll_queues:	0 or 1: the QP completes by polling
+ * @initiator_depth:	as agreed, once connected
+ * @responder_resources: as agreed, once connected
+ * @data_length:	bytes of @data
+ * @data:		the peer's private data, with its request, answer or refusal. InfiniBand
+ *			and RoCE fill it up with zeros: 56, 196 or 148 bytes
+ * @reserved:		zero
+ *
+ * Errors: EFAULT.
+ */
+struct kdirect_raw_info {
+	char	name[KDIRECT_NAME_MAX + 1];
+	__u32	state;
+	__u32	flags;
+	__u32	error;
+	__u32	depth;
+	__u32	send_sges;
+	__u32	recv_sges;
+	__u32	read_sges;
+	__u32	eager_limit;
+	__u32	max_length;
+	__u32	poll_queues;
+	__u8	initiator_depth;
+	__u8	responder_resources;
+	__u16	data_length;
+	__u8	data[KDIRECT_RAW_DATA_MAX];
+	__u32	reserved[5];
+};
+
+#define KDIRECT_IOC_RAW_INFO	_IOR(KDIRECT_IOC_MAGIC, 14, struct kdirect_raw_info)
 
 #define KDIRECT_MAP_READ_ONLY	(1U << 0)
 #define KDIRECT_MAP_ATOMICS	(1U << 1)	/* both devices have atomic operations */

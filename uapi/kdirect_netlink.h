@@ -12,7 +12,9 @@
  *                DEV_MAX_QP_WR, DEV_MAX_CQE, DEV_MAX_SGE, DEV_MAX_MR_PAGES,
  *                DEV_MAX_RD_ATOM, DEV_CHANNELS, MAX_MESSAGE
  *  LISTENER_NEW  NAME req, ADDR req, PORT req, ALLOW*, MAX_CHANNELS,
- *                MAX_QUEUES, MAX_DEPTH, MAX_MESSAGE, EAGER_LIMIT
+ *                MAX_QUEUES, MAX_DEPTH, MAX_MESSAGE, EAGER_LIMIT, MODE; with mode raw
+ *                PRIVATE_DATA, HOLD, RETRY_COUNT, RNR_RETRY_COUNT,
+ *                INITIATOR_DEPTH, RESPONDER_RESOURCES
  *  LISTENER_SET  NAME req, ALLOW* (replaces the list; ALLOW_CLEAR empties it),
  *                MAX_CHANNELS
  *  LISTENER_DEL  NAME req
@@ -21,13 +23,16 @@
  *  CHANNEL_NEW   NAME req, ADDR req, PORT req, SRC_ADDR, QUEUES, POLL_QUEUES,
  *                DEPTH, MAX_MESSAGE, EAGER_LIMIT, KEEP_ALIVE_MS,
  *                CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, POLL_MODE,
- *                POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US, SOCKET_OWNER
+ *                POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US, SOCKET_OWNER, MODE; with
+ *                mode raw PRIVATE_DATA, HOLD, RETRY_COUNT, RNR_RETRY_COUNT,
+ *                INITIATOR_DEPTH, RESPONDER_RESOURCES
  *  CHANNEL_SET   NAME req, EAGER_LIMIT, KEEP_ALIVE_MS, DRAIN_TIMEOUT_MS,
  *                POLL_MODE, POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US
  *  CHANNEL_DEL   NAME req
  *  CHANNEL_GET   do: NAME req; dump: none
  *     reply      as in NEW, and LISTENER (accepted ones), STATE, STATE_AGE_MS,
- *                ERROR, CAUSE, LOCAL_ADDR, LOCAL_PORT, DEV_NAME, OPENS, NETNS
+ *                ERROR, CAUSE, LOCAL_ADDR, LOCAL_PORT, DEV_NAME, OPENS, NETNS; of raw
+ *                ones HELD, PEER_DATA, and once connected the depths as agreed
  *  STATS_GET     do: NAME req; dump: none
  *     reply      NAME, STAT_* of the channel, QUEUE* (nest: QUEUE_*)
  *  EXPORT_NEW    NAME req, LISTENER req, SIZE req, READ_ONLY
@@ -40,7 +45,7 @@
  *     reply      as in NEW, and MAP_STATE, OPENS, ERROR, CAUSE, NETNS; once the
  *                peer has told them SIZE, INSTANCE, KEYS, KEY_BYTES
  *  EVENT         multicast group "events": EVENT_TYPE, NAME, ERROR, CAUSE, and
- *                for channels STATE, OLD_STATE, LISTENER; for devices DEV_NAME;
+ *                for channels STATE, OLD_STATE, LISTENER, HELD; for devices DEV_NAME;
  *                for exports LISTENER; for mappings MAP_STATE, OLD_MAP_STATE
  *
  * Names have 1 .. 31 bytes, those of listeners 1 .. 26: a letter, then letters,
@@ -61,6 +66,15 @@
  * SOCKET_OWNER it is also removed when the socket that asked for it closes
  * before it was live. Deleting a listener leaves the channels that it accepted. No
  * command waits for a peer.
+ *
+ * A raw channel (MODE) has one QP, speaks no protocol of kdirect's, and its node is for
+ * descriptors (kdirect.h). A listener of mode raw accepts such channels, each of MAX_DEPTH.
+ * With HOLD the node comes before the connection, and its program connects, accepts or
+ * refuses; it is told by CHANNEL_STATE, STATE and OLD_STATE connecting, and HELD. Whom
+ * nobody answers within CONNECT_TIMEOUT_MS (10 s for a listener's) is refused, or given up.
+ * HELD ends SOCKET_OWNER.
+ * MAX_MESSAGE, KEEP_ALIVE_MS and MAX_QUEUES mean nothing to raw channels, EAGER_LIMIT is the
+ * longest SEND or WRITE that is copied.
  *
  * EXPORT_DEL, MAP_NEW and MAP_DEL likewise: their ends are EXPORT_REMOVED,
  * MAP_STATE with MAP_STATE live, and MAP_REMOVED. A mapping that the peer refuses
@@ -228,6 +242,16 @@ enum kdirect_attr {
 	KDIRECT_A_CQ_COUNT,		/* u32, 0 .. 65535 */
 	KDIRECT_A_CQ_PERIOD_US,		/* u32, 0 .. 65535 */
 
+	KDIRECT_A_MODE,			/* u32, enum kdirect_mode, default session */
+	KDIRECT_A_PRIVATE_DATA,		/* binary, ours: at most 56 bytes; of listeners 196 */
+	KDIRECT_A_HOLD,			/* flag: the program connects or accepts */
+	KDIRECT_A_RETRY_COUNT,		/* u32, 0 .. 7, default 6; for rxe 7 is "for ever" */
+	KDIRECT_A_RNR_RETRY_COUNT,	/* u32, 0 .. 7, of the peer; default 7: for ever */
+	KDIRECT_A_INITIATOR_DEPTH,	/* u32, 0 .. 255, READs of ours in flight, default 16 */
+	KDIRECT_A_RESPONDER_RESOURCES,	/* u32, 0 .. 255, READs of the peer, default 16 */
+	KDIRECT_A_HELD,			/* flag: it waits for its program */
+	KDIRECT_A_PEER_DATA,		/* binary, the peer's private data, up to 256 bytes */
+
 	/* private: */
 	__KDIRECT_A_MAX,
 };
@@ -280,6 +304,16 @@ enum kdirect_poll_mode {
 	KDIRECT_POLL_BUSY,
 	KDIRECT_POLL_HYBRID,
 	KDIRECT_POLL_ADAPTIVE,
+};
+
+/**
+ * enum kdirect_mode - what a channel is
+ * @KDIRECT_MODE_SESSION:	kdirect at both ends: messages, exports, mappings
+ * @KDIRECT_MODE_RAW:		one QP towards any peer of the RDMA connection manager
+ */
+enum kdirect_mode {
+	KDIRECT_MODE_SESSION,
+	KDIRECT_MODE_RAW,
 };
 
 enum kdirect_event {

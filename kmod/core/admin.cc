@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What an administrator may ask for, over netlink. Nothing here waits for a peer.
+#include "raw.hh"
 #include "registry.hh"
 
 #include "../../uapi/kdirect_netlink.h"
@@ -183,7 +184,8 @@ void kd_owner_gone(uint64_t owner)
 {
 	MutexGuard guard(registry().lock, ShimEntry::may_sleep());
 	registry().each_channel([&](Channel &c) {
-		if (c.initiator && c.params.owner == owner && !c.ever_live)
+		if (c.initiator && c.params.owner == owner && !c.ever_live &&
+		    !(c.raw && c.raw->held))
 			c.request_delete();
 	});
 }

@@ -23,6 +23,8 @@ struct Acceptance {
 	uint32_t number; // of the channel
 };
 
+struct Raw;
+
 // A send slot and a credit, and for a large message an offer slot.
 struct Claim {
 	Queue *queue = nullptr;
@@ -46,6 +48,8 @@ struct kd_channel {
 					    const kd_channel_params &params);
 	static kd_channel *create_target(kd::Sleepable s, kd_net *net, const kd_endpoint &peer,
 					 const kd::Acceptance &acceptance);
+	static kd_channel *create_raw_target(kd::Sleepable s, kd_net *net, const kd_endpoint &peer,
+					     const kd_listener_params &params, uint32_t number);
 
 	// --- life: life.cc --------------------------------------------------------------
 	void get() { refs.get(); }
@@ -62,6 +66,7 @@ struct kd_channel {
 	// A connection request for one of our queues; the registry lock is held.
 	kd::wire::Verdict adopt(kd::Sleepable s, const kd_cm_event &event,
 				const kd::wire::RequestInfo &request);
+	void adopt_raw(kd::Sleepable s, const kd_cm_event &event); // the same
 	void cm_event(kd::Queue &queue, const kd_cm_event &event);
 
 	// --- control messages: control.cc --------------------------------------------------
@@ -135,7 +140,7 @@ struct kd_channel {
 	kd::Queue &io_queue(bool polls) const
 	{
 		bool use_poll = polls || nr_interrupt_queues == 0;
-		uint32_t first = use_poll ? 1 + nr_interrupt_queues : 1;
+		uint32_t first = use_poll ? first_poll_queue() : first_data_queue();
 		uint32_t count = use_poll ? nr_poll_queues : nr_interrupt_queues;
 		return *queues[first + (count > 1 ? kd_cpu() % count : 0)];
 	}
@@ -151,6 +156,8 @@ struct kd_channel {
 
 	// --- polling: poll.cc ---------------------------------------------------------------
 	bool has_poll_queues() const { return nr_poll_queues != 0; }
+	uint32_t first_data_queue() const { return raw ? 0 : 1; }
+	uint32_t first_poll_queue() const { return first_data_queue() + nr_interrupt_queues; }
 	uint32_t poll_once(bool again); // completions found
 	void arm_all();
 	template <class Done>
@@ -163,6 +170,9 @@ struct kd_channel {
 	kd::Status wait_polling(kd::Sleepable s, kd::Queue &queue, kd::WaitQueue &wq,
 				const kd::Waiting &how, kd_wait_mode mode, uint64_t timeout_ns,
 				const Look &look, const Done &done);
+
+	// Memory that its peer makes this machine set aside.
+	uint64_t buffer_bytes() const;
 
 	kd::State current() const { return state.load(std::memory_order_acquire); }
 
@@ -177,6 +187,7 @@ struct kd_channel {
 	uint64_t token = 0;  // chosen by the target
 	kd_channel_params params{};
 	kd_endpoint local{};
+	kd::Raw *raw = nullptr; // nullptr: it is a session
 
 	// --- life ---------------------------------------------------------------------------
 	kd::Refs refs;
@@ -226,7 +237,7 @@ struct kd_channel {
 		return terms;
 	}
 	kd::Queue *queues[KD_MAX_QUEUES] = {};
-	uint32_t nr_queues = 0; // control queue included
+	uint32_t nr_queues = 0; // control queue included; a raw channel has one, which is none
 	uint32_t nr_interrupt_queues = 0;
 	uint32_t nr_poll_queues = 0;
 
@@ -281,8 +292,11 @@ struct kd_channel {
 private:
 	static void run_work_fn(kd_work *work);
 	static void fetch_work_fn(kd_work *work);
+	friend struct kd::Raw;
 	static kd_channel *make(kd::Sleepable s, kd_net *net, uint32_t interrupt_queues,
-				uint32_t poll_queues);
+				uint32_t poll_queues, const kd_raw_params *raw);
+	void accepted_by(const char *listener, uint32_t number, const kd_endpoint &peer);
+	void publish_state(kd::State from, bool held);
 	void run(kd::Sleepable s);
 	bool step(kd::Sleepable s);
 	void enter(kd::Sleepable s, kd::State next);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Work completions, from the shim to whoever posted.
 #include "channel.hh"
+#include "raw.hh"
 
 using namespace kd;
 
@@ -72,6 +73,27 @@ void kd_io_done(struct kd_cqe *cqe, const struct kd_wc *wc)
 	auto *slot = KD_CONTAINER(cqe, IoSlot, cqe);
 	if (counts(*slot->queue, *wc))
 		slot->queue->io_done(slot, *wc);
+}
+
+void kd_raw_sent(struct kd_cqe *cqe, const struct kd_wc *wc)
+{
+	auto *slot = KD_CONTAINER(cqe, RawSlot, cqe);
+	if (counts(*slot->queue, *wc))
+		slot->queue->channel.raw->sent(slot, *wc);
+}
+
+void kd_raw_received(struct kd_cqe *cqe, const struct kd_wc *wc)
+{
+	auto *slot = KD_CONTAINER(cqe, RawSlot, cqe);
+	if (counts(*slot->queue))
+		slot->queue->channel.raw->received(slot, *wc);
+}
+
+void kd_raw_control(struct kd_cqe *cqe, const struct kd_wc *wc)
+{
+	auto *raw = KD_CONTAINER(cqe, Raw, control_cqe);
+	if (counts(*raw->channel.queues[0], *wc))
+		raw->control_done(*wc);
 }
 
 void kd_key_done(struct kd_cqe *cqe, const struct kd_wc *wc)

@@ -3,6 +3,7 @@
 // each says hello; once the target has heard every queue it says Start, and both
 // ends are live. Events leave word in Queue::step; progress() acts on it.
 #include "channel.hh"
+#include "raw.hh"
 #include "registry.hh"
 
 #include "../../uapi/kdirect_netlink.h"
@@ -15,7 +16,11 @@ namespace
 {
 
 constexpr uint32_t resolve_timeout_ms = 2000;
-constexpr uint32_t reads_in_flight = 16; // of one QP; more wait in the device
+constexpr uint32_t reads_in_flight = limits::default_reads; // of one QP; more wait in the device
+// Credits make sure that a receive is posted before anything is sent, so that an RNR is a
+// fault at the peer. Seven ("for ever") would hide it, zero would take one transient RNR of a
+// device that is short of its own resources for one.
+constexpr uint8_t rnr_retry_count = 3;
 
 uint8_t least(uint32_t a, uint32_t b)
 {
@@ -98,6 +103,7 @@ void kd_channel::advance(Sleepable s, Queue &queue)
 	case Step::Requested: requested(s, queue); return;
 	case Step::Resolving:
 	case Step::Routing:
+	case Step::Prepared:
 	case Step::Connecting:
 	case Step::Connected:
 	case Step::Accepted: return;
@@ -127,8 +133,8 @@ Status kd_channel::attach(Sleepable s, Queue &queue)
 	io_sges = kd_device_attr(device)->max_read_sge;
 	atomics = kd_device_attr(device)->atomics;
 	limits::Terms fitting = terms;
-	Status st = limits::fit(device, fitting, &error);
-	if (st.ok() && !initiator && (!queue.reads_in || !queue.reads_out))
+	Status st = raw ? raw->fit(fitting, &error) : limits::fit(device, fitting, &error);
+	if (st.ok() && !raw && !initiator && (!queue.reads_in || !queue.reads_out))
 		st = limits::fit_without_reads(fitting, &error);
 	{
 		SpinGuard guard(state_lock);
@@ -170,6 +176,8 @@ void kd_channel::routed(Sleepable, Queue &queue)
 	cm.data_len = sizeof(request);
 	cm.responder_resources = least(attr->max_rd_atom, reads_in_flight);
 	cm.initiator_depth = least(attr->max_init_rd_atom, reads_in_flight);
+	cm.retry_count = limits::default_retry_count;
+	cm.rnr_retry_count = rnr_retry_count;
 	queue.open();
 	queue.step = Step::Connecting;
 	if (Status st = kd_cm_connect(queue.cm, &cm); !st.ok())
@@ -187,6 +195,11 @@ void kd_channel::requested(Sleepable s, Queue &queue)
 				"queue %u: out of memory or of resources of device %s (%d)",
 				queue.index, device_name, st.err());
 	}
+	if (raw) {
+		if (st.ok())
+			queue.step = Step::Prepared;
+		return;
+	}
 	if (!st.ok()) {
 		wire::Reject reject;
 		wire::encode_reject({Refusal::Resources, uint32_t(st.err())}, reject);
@@ -202,6 +215,8 @@ void kd_channel::requested(Sleepable s, Queue &queue)
 	cm.data_len = sizeof(reply);
 	cm.responder_resources = least(least(attr->max_rd_atom, reads_in_flight), queue.reads_in);
 	cm.initiator_depth = least(least(attr->max_init_rd_atom, reads_in_flight), queue.reads_out);
+	cm.retry_count = limits::default_retry_count;
+	cm.rnr_retry_count = rnr_retry_count;
 	queue.open();
 	queue.step = Step::Accepted;
 	if (st = kd_cm_accept(queue.cm, &cm); !st.ok())
@@ -239,6 +254,19 @@ Verdict kd_channel::adopt(Sleepable, const kd_cm_event &event, const wire::Reque
 	return {};
 }
 
+// Without any word of what the peer wants.
+void kd_channel::adopt_raw(Sleepable, const kd_cm_event &event)
+{
+	Queue &queue = *queues[0];
+	raw->heard(event);
+	queue.cm = event.new_cm;
+	queue.reads_in = event.reads_in;
+	queue.reads_out = event.reads_out;
+	kd_cm_set_queue(event.new_cm, &queue);
+	queue.step.store(Step::Requested, std::memory_order_release);
+	kick();
+}
+
 void kd_channel::say_hello()
 {
 	for (uint32_t i = 1; i < nr_queues; i++) {
@@ -264,12 +292,22 @@ void kd_channel::say_hello()
 
 bool kd_channel::make_live(Sleepable s)
 {
-	if (Status st = kd_node_create(this, name, &node); !st.ok()) {
+	Status st;
+	if (raw && !node)
+		st = kd_raw_node_create(this, name, &node);
+	else if (!raw)
+		st = kd_node_create(this, name, &node);
+	if (!st.ok()) {
 		KD_FAIL(*this, st.err(), "no device node for channel %s", name);
 		return true;
 	}
 	next_keep_alive_ns = 0;
 	enter(s, State::Live);
+	if (raw) {
+		kd_log(KD_LOG_INFO, "channel %s: live, raw, of depth %u on %s", name, terms.depth,
+		       device_name);
+		return true;
+	}
 	kd_log(KD_LOG_INFO, "channel %s: live, %u+%u queues of depth %u on %s", name,
 	       nr_interrupt_queues, nr_poll_queues, terms.depth, device_name);
 	if (!initiator)
@@ -281,6 +319,8 @@ bool kd_channel::make_live(Sleepable s)
 
 void kd_channel::established(Queue &queue, const kd_cm_event &event)
 {
+	if (raw)
+		return raw->established(event);
 	if (!initiator) // the hello says it, perhaps before this event
 		return;
 	wire::ReplyInfo reply;
@@ -314,7 +354,11 @@ void kd_channel::rejected(Queue &queue, const kd_cm_event &event)
 {
 	Verdict verdict;
 	AddressText peer(params.peer);
-	if (wire::decode_reject(event.data, event.data_len, verdict)) {
+	if (raw) {
+		raw->heard(event);
+		KD_FAIL(*this, KD_ECONNREFUSED, "%s refused the connection: %s", peer.text,
+			event.no_listener ? "nothing listens there" : event.name);
+	} else if (wire::decode_reject(event.data, event.data_len, verdict)) {
 		char why[KD_TEXT_MAX / 2];
 		// Every format takes at most the one number.
 		kd_format(why, sizeof(why), wire::refusal_format(verdict.reason), verdict.value);
@@ -332,7 +376,9 @@ void kd_channel::rejected(Queue &queue, const kd_cm_event &event)
 
 void kd_channel::disconnected(Queue &queue)
 {
-	if (peer_closing || current() == State::Deleting) {
+	if (raw)
+		end_of_stream = true;
+	if (raw || peer_closing || current() == State::Deleting) {
 		peer_gone.store(true, std::memory_order_release);
 		kick();
 	} else {

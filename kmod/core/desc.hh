@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An open file with descriptors, of a mapping: Documentation/descriptors.md. It lives until
-// it is released and the last of its requests has ended.
+// An open file with descriptors, of a mapping or a raw channel: Documentation/descriptors.md.
+// It lives until it is released and the last of its requests has ended.
 #pragma once
 
 #include "fixed.hh"
@@ -13,12 +13,15 @@
 namespace kd
 {
 
+class RingSource;
+class SubmitterMemory;
+
 static_assert(sizeof(kdirect_desc) == 64 && sizeof(kdirect_completion) == 32);
 static_assert(sizeof(kdirect_submit) == 64 && sizeof(kdirect_buffer) == 32);
 
-inline bool is_atomic(const kdirect_desc &d)
+inline bool is_atomic(uint8_t op)
 {
-	return d.opcode == KDIRECT_OP_CMP_SWAP || d.opcode == KDIRECT_OP_FETCH_ADD;
+	return op == KDIRECT_OP_CMP_SWAP || op == KDIRECT_OP_FETCH_ADD;
 }
 
 // A descriptor that was taken, until its completion is reaped.
@@ -44,6 +47,8 @@ struct Request {
 	int err;       // the first; DescFile::lock, as is status
 	uint16_t status;
 	uint8_t opcode;
+	uint8_t flags; // of the completion, as the next
+	uint32_t data;
 	kd_uring *command; // of io_uring, which gets the completion; else nullptr
 	bool events;       // of a command: it is counted in Channel::sleepers
 
@@ -59,6 +64,7 @@ struct kd_desc_file {
 	// nullptr: no memory. The caller says what it is open of.
 	static kd_desc_file *create(kd::Sleepable s, kd::Channel &channel);
 	void release(kd::Sleepable s);
+	void discard(kd::Sleepable s); // instead, if it was never open
 	// Why nothing may begin; 0: it may.
 	int refusal() const;
 	void put_later(); // from where it cannot be freed
@@ -73,7 +79,12 @@ struct kd_desc_file {
 	kd::Status submit(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
 			  const kd_uring_call &call);
 	void replace_buffer(kd::Sleepable s, uint32_t index, kd::FixedBuffer *buffer);
+	kd::Status submit_raw(kd::Sleepable s, kdirect_submit &batch);
+	kd::Status submit_raw(kd::Sleepable s, kd::RingSource &source, bool polls,
+			      kd::SubmitterMemory &memory);
 
+	// The key that the buffer has ends; KD_ENOENT: it `must` have one.
+	kd::Status take_key_back(kd::Sleepable s, uint32_t index, bool must);
 	// A request for a descriptor, or nullptr: none is free.
 	kd::Request *begin(const kdirect_desc &desc, uint32_t index);
 	kd::Status reap(kd::Sleepable s, kdirect_submit &batch);
@@ -86,7 +97,7 @@ struct kd_desc_file {
 
 	kd::Refs refs; // of who opened it, and of each request that has not ended
 	kd::Channel *channel = nullptr;
-	kd::Mapping *mapping = nullptr;
+	kd::Mapping *mapping = nullptr; // nullptr: it is the channel's, which is raw
 	bool can_read = false, can_write = false;
 	kd::OpenFlags flags;
 	kd::Links<kd_desc_file> link; // the mapping's
@@ -95,24 +106,28 @@ struct kd_desc_file {
 	kd::Mutex<KD_LOCK_SUBMIT> submit_lock;
 	kd::FixedBuffer **buffers = nullptr; // submit_lock, as these
 	kd_io *ios = nullptr;
+	kd_raw_wr *wrs = nullptr; // instead, of a raw channel
 	kd_chain *chain = nullptr;
 
 	kd::SpinLock<KD_LOCK_FILE> lock;
 	kd::Request *requests = nullptr;
 	kd::Fifo<kd::Request, &kd::Request::link> free, done; // lock
-	std::atomic<uint32_t> nr_done{0}, under_way{0};       // written under lock
-	uint32_t waiters = 0, wake_at = UINT32_MAX;           // lock: when it is worth it
-	uint32_t reapers = 0;                                 // lock: of requests in neither list
-	kd_ring *ring = nullptr;                              // lock and submit_lock: takes `done`
-	bool watched = false;                                 // lock: by poll()
-	kd::Commands *commands = nullptr;                     // submit_lock
-	kd::WaitQueue waitq;                                  // completions, free commands
-	kd::WaitQueue poll_waitq;                             // poll() of the ring
-	kd::WaitQueue thread_waitq;                           // the ring's thread
+	// Requests that may be taken: RECVs, and others; lock
+	uint32_t room[2] = {KDIRECT_DESC_ENTRIES, KDIRECT_DESC_ENTRIES};
+	std::atomic<uint32_t> nr_done{0}, under_way{0}; // written under lock
+	uint32_t waiters = 0, wake_at = UINT32_MAX;     // lock: when it is worth it
+	uint32_t reapers = 0;                           // lock: of requests in neither list
+	kd_ring *ring = nullptr;                        // lock and submit_lock: takes `done`
+	bool watched = false;                           // lock: by poll()
+	kd::Commands *commands = nullptr;               // submit_lock
+	kd::WaitQueue waitq;                            // completions, free commands
+	kd::WaitQueue poll_waitq;                       // poll() of the ring
+	kd::WaitQueue thread_waitq;                     // the ring's thread
 
 private:
 	friend struct kd::Request;
 	bool follow(); // lock: of catch_up(); true: the thread is to be woken
+	void give_back(kd::Request *request); // lock: it was reaped
 	kd::Status reap_some(kd::Sleepable s, kdirect_submit &batch, uint32_t most);
 	void end(kd::Sleepable s);
 };

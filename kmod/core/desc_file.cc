@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An open file with descriptors: its requests, and how their completions are reaped.
 #include "channel.hh"
+#include "raw.hh"
 #include "ring.hh"
 #include "uring.hh"
 
@@ -23,7 +24,7 @@ kd_desc_file *kd_desc_file::create(Sleepable s, Channel &channel)
 
 int kd_desc_file::refusal() const
 {
-	return mapping->refusal();
+	return mapping ? mapping->refusal() : channel->raw->refusal();
 }
 
 // What a descriptor needs, once there is one.
@@ -33,12 +34,14 @@ Status kd_desc_file::prepare(Sleepable s)
 		return {};
 	if (!buffers)
 		buffers = create_array<FixedBuffer *>(s, KDIRECT_BUFFERS);
-	if (!ios)
+	if (mapping && !ios)
 		ios = create_array<kd_io>(s, KD_CHAIN_MAX);
+	if (!mapping && !wrs)
+		wrs = create_array<kd_raw_wr>(s, KD_CHAIN_MAX);
 	if (!chain)
 		if (Status st = kd_chain_create(&chain); !st.ok())
 			return st;
-	if (!buffers || !ios)
+	if (!buffers || (!ios && !wrs))
 		return KD_ENOMEM;
 	auto *made = create_array<Request>(s, KDIRECT_DESC_ENTRIES);
 	if (!made)
@@ -54,9 +57,18 @@ Status kd_desc_file::prepare(Sleepable s)
 
 void kd_desc_file::release(Sleepable s)
 {
-	mapping->closed(*this);
+	if (mapping)
+		mapping->closed(*this);
+	else
+		channel->raw->closed(s, *this);
 	for (uint32_t i = 0; buffers && i < KDIRECT_BUFFERS; i++)
 		replace_buffer(s, i, nullptr);
+	if (refs.put())
+		end(s);
+}
+
+void kd_desc_file::discard(Sleepable s)
+{
 	if (refs.put())
 		end(s);
 }
@@ -71,10 +83,12 @@ void kd_desc_file::end(Sleepable s)
 {
 	kd_free(buffers);
 	kd_free(ios);
+	kd_free(wrs);
 	kd_chain_free(chain);
 	kd_free(requests);
 	kd_free(commands);
-	mapping->put(s);
+	if (mapping)
+		mapping->put(s);
 	channel->put(s);
 	destroy(s, this);
 }
@@ -90,13 +104,24 @@ void kd_desc_file::replace_buffer(Sleepable s, uint32_t index, FixedBuffer *buff
 Request *kd_desc_file::begin(const kdirect_desc &desc, uint32_t index)
 {
 	SpinGuard guard(lock);
-	Request *request = free.pop();
-	if (!request)
+	uint32_t &left = room[desc.opcode == KDIRECT_OP_RECV];
+	Request *request = left ? free.pop() : nullptr;
+	if (!request) {
+		if (ring)
+			ring->starved = true; // until one is given back
 		return nullptr;
+	}
+	left--;
 	refs.get();
 	under_way.fetch_add(1, std::memory_order_relaxed);
 	request->start(desc, index);
 	return request;
+}
+
+void kd_desc_file::give_back(Request *request)
+{
+	room[request->opcode == KDIRECT_OP_RECV]++;
+	free.push_front(request);
 }
 
 void Request::start(const kdirect_desc &desc, uint32_t number)
@@ -110,6 +135,8 @@ void Request::start(const kdirect_desc &desc, uint32_t number)
 	err = 0;
 	status = 0;
 	opcode = desc.opcode;
+	flags = 0;
+	data = 0;
 }
 
 bool Request::last_part(int error, uint16_t wc_status, uint64_t before)
@@ -131,7 +158,8 @@ kdirect_completion Request::completion() const
 		.index = index,
 		.status = status,
 		.opcode = opcode,
-		.reserved = {},
+		.flags = flags,
+		.data = data,
 	};
 }
 
@@ -155,9 +183,9 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 		over = owner.under_way.fetch_sub(1) == 1 && owner.refusal();
 		if (owner.ring) {
 			wake_thread = owner.follow();
-			watched = owner.watched;
 			ready = owner.nr_done.load(std::memory_order_relaxed) + owner.ring->ready();
 		}
+		watched = owner.watched;
 		wake = owner.waiters && (ready >= owner.wake_at || over);
 	}
 	if (used)
@@ -204,7 +232,7 @@ bool kd_desc_file::follow()
 		}
 		done.pop();
 		nr_done.fetch_sub(1);
-		free.push_front(request);
+		give_back(request);
 		any = true;
 	}
 	if (done.empty())
@@ -291,7 +319,7 @@ Status kd_desc_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 	if (written) {
 		batch.completed += n;
 		while (n)
-			free.push_front(reaped[--n]);
+			give_back(reaped[--n]);
 		return {};
 	}
 	nr_done.fetch_add(n);
@@ -368,7 +396,10 @@ int kd_desc_buffer_set(struct kd_desc_file *file, const struct kdirect_buffer *b
 	Status st = FixedBuffer::create(s, *file->channel, b->addr, b->length, &buffer);
 	if (!st.ok())
 		return st.err();
-	st = file->submit_lock.lock_interruptible(s);
+	if (file->channel->raw)
+		st = file->take_key_back(s, b->index, false);
+	if (st.ok())
+		st = file->submit_lock.lock_interruptible(s);
 	if (!st.ok()) {
 		buffer->put(s);
 		return st.err();
@@ -387,7 +418,11 @@ int kd_desc_buffer_del(struct kd_desc_file *file, uint32_t index) KD_NO_ANALYSIS
 	Sleepable s = ShimEntry::may_sleep();
 	if (index >= KDIRECT_BUFFERS)
 		return KD_EINVAL;
-	Status st = file->submit_lock.lock_interruptible(s);
+	Status st;
+	if (file->channel->raw)
+		st = file->take_key_back(s, index, false);
+	if (st.ok())
+		st = file->submit_lock.lock_interruptible(s);
 	if (!st.ok())
 		return st.err();
 	FixedBuffer *old = file->buffers ? std::exchange(file->buffers[index], nullptr) : nullptr;

@@ -282,19 +282,27 @@ Status Submission::atomic(Sleepable s, Request &request, const kdirect_desc &d)
 bool well_formed(const kdirect_desc &d)
 {
 	bool fixed = d.flags & KDIRECT_DESC_FIXED;
-	if (d.opcode < KDIRECT_OP_READ || d.opcode > KDIRECT_OP_FETCH_ADD ||
-	    (d.flags & ~KDIRECT_DESC_FLAGS) || (d.buffer && !fixed) || d.reserved[0] ||
-	    d.reserved[1] || d.length > KDIRECT_DESC_LENGTH_MAX)
+	if (d.opcode < KDIRECT_OP_READ || (d.flags & ~KDIRECT_DESC_FLAGS) || (d.buffer && !fixed) ||
+	    d.rkey || d.imm || d.reserved || d.length > KDIRECT_DESC_LENGTH_MAX)
 		return false;
-	if (!is_atomic(d))
+	if (!is_atomic(d.opcode))
 		return !d.operand && !d.compare;
 	return !d.flags && !d.addr && d.length == 8 && d.remote % 8 == 0 &&
 	       (d.opcode == KDIRECT_OP_CMP_SWAP || !d.compare);
 }
 
+// What only raw channels have.
+bool is_raw(const kdirect_desc &d)
+{
+	return (d.opcode > KDIRECT_OP_FETCH_ADD && d.opcode <= KDIRECT_OP_LOCAL_INV) ||
+	       (d.flags & (KDIRECT_DESC_FENCE | KDIRECT_DESC_SOLICITED));
+}
+
 Status Submission::check(const kdirect_desc &d) const
 {
-	if (!well_formed(d))
+	if (is_raw(d))
+		return KD_EOPNOTSUPP;
+	if (!well_formed(d) || d.opcode > KDIRECT_OP_FETCH_ADD)
 		return KD_EINVAL;
 	if (int err = mapping.refusal())
 		return err;
@@ -304,7 +312,7 @@ Status Submission::check(const kdirect_desc &d) const
 	if (d.remote > mapping.size || d.length > mapping.size - d.remote)
 		return KD_ERANGE;
 	// The peer chose where its keys begin.
-	if (is_atomic(d) && (!mapping.atomics || mapping.at(d.remote).addr % 8))
+	if (is_atomic(d.opcode) && (!mapping.atomics || mapping.at(d.remote).addr % 8))
 		return KD_EOPNOTSUPP;
 	if ((d.flags & KDIRECT_DESC_FIXED) &&
 	    (d.buffer >= KDIRECT_BUFFERS || !file.buffers[d.buffer]))
@@ -343,7 +351,7 @@ Status Submission::begin(Sleepable s, Request &request, const kdirect_desc &d)
 {
 	if (Status st = check(d); !st.ok())
 		return st;
-	return is_atomic(d) ? atomic(s, request, d) : transfer(s, request, d);
+	return is_atomic(d.opcode) ? atomic(s, request, d) : transfer(s, request, d);
 }
 
 Status Submission::run(Sleepable s, Request &request, const kdirect_desc &d)
@@ -369,7 +377,9 @@ Status kd_desc_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
 	if (!st.ok())
 		return st;
 	st = ring ? KD_EBUSY : prepare(s);
-	if (st.ok()) {
+	if (st.ok() && !mapping) {
+		st = submit_raw(s, batch);
+	} else if (st.ok()) {
 		SubmitterMemory memory(nullptr);
 		ArraySource source(batch);
 		Submission submission(*this, batch.flags & KDIRECT_SUBMIT_POLL, memory);
@@ -388,9 +398,11 @@ Status kd_desc_file::submit(Sleepable s, kd_ring &from, uint32_t most,
 	Status st = submit_lock.lock_interruptible(s);
 	if (!st.ok())
 		return st;
-	{
+	if (mapping) {
 		Submission submission(*this, from.polls, memory);
 		st = submit_all(s, *this, submission, source);
+	} else {
+		st = submit_raw(s, source, from.polls, memory);
 	}
 	submit_lock.unlock();
 	if (taken && from.is_watched())

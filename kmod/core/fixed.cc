@@ -52,6 +52,14 @@ void FixedBuffer::end(Sleepable s)
 	destroy(s, this);
 }
 
+void FixedBuffer::unmap()
+{
+	if (mr)
+		kd_mr_destroy(mr);
+	mr = nullptr;
+	kd_fixed_unmap(memory);
+}
+
 Status kd_channel::add_fixed(Sleepable s, FixedBuffer &buffer)
 {
 	MutexGuard guard(fixed_lock, s);
@@ -68,7 +76,7 @@ Status kd_channel::add_fixed(Sleepable s, FixedBuffer &buffer)
 void kd_channel::drop_fixed(Sleepable s, FixedBuffer &buffer)
 {
 	MutexGuard guard(fixed_lock, s);
-	kd_fixed_unmap(buffer.memory);
+	buffer.unmap();
 	fixed.remove(&buffer);
 	nr_fixed.add(uint64_t(-1));
 	fixed_length.add(-buffer.length);
@@ -79,5 +87,5 @@ void kd_channel::end_fixed(Sleepable s)
 {
 	MutexGuard guard(fixed_lock, s);
 	fixed_ended = true;
-	fixed.each([](FixedBuffer &buffer) { kd_fixed_unmap(buffer.memory); });
+	fixed.each([](FixedBuffer &buffer) { buffer.unmap(); });
 }

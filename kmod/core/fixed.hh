@@ -16,6 +16,7 @@ struct FixedBuffer {
 	void put(Sleepable s);
 	void put_later(); // from where it cannot be freed
 	void end(Sleepable s);
+	void unmap(); // and no key; fixed_lock
 
 	Refs refs;
 	Channel *channel;
@@ -23,8 +24,20 @@ struct FixedBuffer {
 	uint64_t length;
 	Links<FixedBuffer> link; // Channel::fixed_lock
 	kd_work end_work;
+
+	// Its key, for the peer of a raw channel: raw_share.cc
+	enum class Share : uint8_t {
+		None,
+		Valid,
+		Leaving, // it is being taken back
+	};
+	kd_mr *mr;                      // nullptr: never shared; Channel::fixed_lock
+	Share share;                    // Queue::tx_lock, as these
+	uint32_t rkey;                  //
+	Links<FixedBuffer> shared_link; //
 };
 
 using FixedBag = Bag<FixedBuffer, &FixedBuffer::link>;
+using SharedBag = Bag<FixedBuffer, &FixedBuffer::shared_link>;
 
 } // namespace kd

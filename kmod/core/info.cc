@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Snapshots for netlink.
+#include "raw.hh"
 #include "registry.hh"
 
 using namespace kd;
@@ -44,6 +45,19 @@ void fill(Channel &channel, struct kd_channel_info *out)
 	out->state = uint32_t(channel.state.load());
 	out->state_age_ms = (kd_now_ns() - channel.state_since_ns) / 1000000;
 	out->error = channel.error;
+	out->held = false;
+	out->peer_len = 0;
+	if (!channel.raw)
+		return;
+	const Raw &raw = *channel.raw;
+	out->held = raw.is_held();
+	out->params.raw = raw.params;
+	if (channel.state.load() >= State::Live) {
+		out->params.raw.initiator_depth = raw.depth;
+		out->params.raw.responder_resources = raw.resources;
+	}
+	out->peer_len = raw.peer_length;
+	copy_bytes(out->peer_data, raw.peer_data, sizeof(out->peer_data));
 }
 
 // Copies the first object after the cursor, in order of creation.
@@ -177,7 +191,8 @@ int kd_channel_stats(struct kd_net *net, const char *name, struct kd_channel_sta
 		queues[i] = {};
 		queues[i].index = i;
 		queues[i].kind = q.kind;
-		queues[i].depth = i == 0 ? wire::control_receives : depth;
+		bool control = i < channel->first_data_queue();
+		queues[i].depth = control ? wire::control_receives : depth;
 		queues[i].qpn = q.qpn;
 		queues[i].cqe_interrupt = q.cqe_interrupt.get();
 		queues[i].cqe_polled = q.cqe_polled.get();
@@ -185,9 +200,9 @@ int kd_channel_stats(struct kd_net *net, const char *name, struct kd_channel_sta
 		queues[i].poll_cpu_ns = q.poll_cpu_ns;
 		queues[i].poll_naps = q.naps;
 		queues[i].poll_sleeps = q.poll_sleeps;
-		queues[i].tx = i == 0 ? channel->ctrl_tx.get() : q.tx.get();
+		queues[i].tx = control ? channel->ctrl_tx.get() : q.tx.get();
 		queues[i].rx = q.rx.get();
-		if (i == 0) {
+		if (control) {
 			SpinGuard guard(channel->ctrl_lock);
 			queues[i].credits = channel->ctrl_window.available();
 		} else {

@@ -4,12 +4,13 @@
 // never twice at once.
 #include "../../uapi/kdirect_netlink.h"
 #include "channel.hh"
+#include "raw.hh"
 #include "registry.hh"
 
 using namespace kd;
 
 kd_channel *kd_channel::make(Sleepable s, kd_net *net, uint32_t interrupt_queues,
-			     uint32_t poll_queues)
+			     uint32_t poll_queues, const kd_raw_params *raw_params)
 {
 	auto *c = create<kd_channel>(s);
 	if (!c)
@@ -22,12 +23,20 @@ kd_channel *kd_channel::make(Sleepable s, kd_net *net, uint32_t interrupt_queues
 	c->nr_interrupt_queues = interrupt_queues;
 	c->nr_poll_queues = poll_queues;
 	registry().channel_created();
+	if (raw_params) {
+		c->raw = Raw::create(s, *c, *raw_params);
+		if (!c->raw) {
+			c->put(s);
+			return nullptr;
+		}
+	}
 
-	uint32_t count = 1 + interrupt_queues + poll_queues;
+	uint32_t first = c->first_data_queue();
+	uint32_t count = first + interrupt_queues + poll_queues;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t kind = i == 0                  ? KDIRECT_QUEUE_CONTROL
-				: i <= interrupt_queues ? KDIRECT_QUEUE_INTERRUPT
-							: KDIRECT_QUEUE_POLL;
+		uint32_t kind = i < first                      ? KDIRECT_QUEUE_CONTROL
+				: i < first + interrupt_queues ? KDIRECT_QUEUE_INTERRUPT
+							       : KDIRECT_QUEUE_POLL;
 		void *mem = kd_zalloc(sizeof(Queue));
 		if (!mem) {
 			c->put(s);
@@ -53,7 +62,9 @@ void kd_channel::take_settings()
 
 kd_channel *kd_channel::create_initiator(Sleepable s, kd_net *net, const kd_channel_params &p)
 {
-	kd_channel *c = make(s, net, p.queues, p.poll_queues);
+	bool is_raw = p.mode == KDIRECT_MODE_RAW;
+	kd_channel *c = make(s, net, is_raw && p.poll_queues ? 0 : p.queues, p.poll_queues,
+			     is_raw ? &p.raw : nullptr);
 	if (!c)
 		return nullptr;
 	c->initiator = true;
@@ -66,28 +77,49 @@ kd_channel *kd_channel::create_initiator(Sleepable s, kd_net *net, const kd_chan
 	return c;
 }
 
+void kd_channel::accepted_by(const char *by, uint32_t as, const kd_endpoint &peer)
+{
+	kd_channel_defaults(&params);
+	kd_format(name, sizeof(name), "%s.%u", by, as);
+	copy_bytes(params.name, name, sizeof(name));
+	number = as;
+	kd_format(listener, sizeof(listener), "%s", by);
+	params.peer = peer;
+	do
+		token = kd_random();
+	while (!token);
+}
+
+kd_channel *kd_channel::create_raw_target(Sleepable s, kd_net *net, const kd_endpoint &peer,
+					  const kd_listener_params &p, uint32_t number)
+{
+	kd_channel *c = make(s, net, 1, 0, &p.raw);
+	if (!c)
+		return nullptr;
+	c->accepted_by(p.name, number, peer);
+	c->params.mode = KDIRECT_MODE_RAW;
+	c->params.raw = p.raw;
+	c->params.keep_alive_ms = 0;
+	c->terms = {p.max_depth, limits::raw_eager(p), p.max_message};
+	c->eager_limit = c->terms.eager_limit;
+	c->take_settings();
+	return c;
+}
+
 kd_channel *kd_channel::create_target(Sleepable s, kd_net *net, const kd_endpoint &peer,
 				      const Acceptance &a)
 {
-	kd_channel *c = make(s, net, a.request.queues, a.request.poll_queues);
+	kd_channel *c = make(s, net, a.request.queues, a.request.poll_queues, nullptr);
 	if (c && !c->make_grants(s)) {
 		c->put(s);
 		return nullptr;
 	}
 	if (!c)
 		return nullptr;
-	kd_channel_defaults(&c->params);
-	kd_format(c->name, sizeof(c->name), "%s.%u", a.listener, a.number);
-	copy_bytes(c->params.name, c->name, sizeof(c->name));
-	c->number = a.number;
-	kd_format(c->listener, sizeof(c->listener), "%s", a.listener);
-	c->params.peer = peer;
+	c->accepted_by(a.listener, a.number, peer);
 	c->params.queues = a.request.queues;
 	c->params.poll_queues = a.request.poll_queues;
 	c->nonce = a.request.nonce;
-	do
-		c->token = kd_random();
-	while (!c->token);
 	auto least = [](uint32_t x, uint32_t y) { return x < y ? x : y; };
 	c->terms = {least(a.request.depth, a.bounds.depth),
 		    least(a.request.eager_limit, a.bounds.eager_limit),
@@ -107,6 +139,8 @@ void kd_channel::put(Sleepable s)
 	}
 	kd_free(order.ring());
 	destroy_array(s, grants);
+	if (raw)
+		raw->destroy(s);
 	kd_net_put(net);
 	destroy(s, this);
 	registry().channel_gone();
@@ -190,7 +224,7 @@ bool kd_channel::step(Sleepable s)
 			KD_FAIL(*this, KD_ETIMEDOUT, "not connected within %u ms",
 				params.connect_timeout_ms);
 		if (!broken)
-			return progress(s);
+			return raw ? raw->progress(s) : progress(s);
 		enter(s, State::Recovering);
 		return true;
 	case State::Live:
@@ -227,13 +261,39 @@ bool kd_channel::step(Sleepable s)
 	return false;
 }
 
-void kd_channel::enter(Sleepable, State next)
+// `held`: it waits for its program to connect.
+void kd_channel::publish_state(State from, bool held)
 {
 	kd_error why;
-	State from = current();
 	{
 		SpinGuard guard(state_lock);
 		why = error;
+	}
+	kd_event event{};
+	event.type = KDIRECT_EVENT_CHANNEL_STATE;
+	event.name = name;
+	event.listener = listener[0] ? listener : nullptr;
+	event.state = uint32_t(current());
+	event.old_state = uint32_t(from);
+	event.held = held;
+	event.error = why.err ? &why : nullptr;
+	event.net = net;
+	kd_event_publish(&event);
+}
+
+uint64_t kd_channel::buffer_bytes() const
+{
+	limits::Terms now = agreed();
+	if (raw)
+		return uint64_t(now.depth) * now.eager_limit;
+	return limits::buffer_bytes(now) * (nr_queues - 1);
+}
+
+void kd_channel::enter(Sleepable, State next)
+{
+	State from = current();
+	{
+		SpinGuard guard(state_lock);
 		if (transition(from, next)) {
 			state.store(next, std::memory_order_release);
 			state_since_ns = kd_now_ns();
@@ -244,15 +304,9 @@ void kd_channel::enter(Sleepable, State next)
 	}
 	if (next == State::Live)
 		ever_live = true;
-	kd_event event{};
-	event.type = KDIRECT_EVENT_CHANNEL_STATE;
-	event.name = name;
-	event.listener = listener[0] ? listener : nullptr;
-	event.state = uint32_t(next);
-	event.old_state = uint32_t(from);
-	event.error = why.err ? &why : nullptr;
-	event.net = net;
-	kd_event_publish(&event);
+	publish_state(from, false);
+	if (raw)
+		raw->wake();
 	rx_waitq.wake(KD_WAKE_IN | KD_WAKE_OUT | KD_WAKE_END);
 	tx_waitq.wake(KD_WAKE_IN | KD_WAKE_OUT | KD_WAKE_END);
 	ping_waitq.wake(KD_WAKE_END);
@@ -265,7 +319,7 @@ void kd_channel::moderate(Sleepable)
 	if (!moderation_set.exchange(false))
 		return;
 	uint32_t count = cq_count, period_us = cq_period_us;
-	for (uint32_t i = 1; i <= nr_interrupt_queues; i++)
+	for (uint32_t i = first_data_queue(); i < first_poll_queue(); i++)
 		if (Status st = kd_cq_moderate(queues[i]->cq, count, period_us); !st.ok())
 			kd_log(KD_LOG_WARN,
 			       "channel %s: queue %u: device %s refused cq-count %u cq-period %u "
@@ -312,7 +366,7 @@ void kd_channel::keep_alive_tick()
 {
 	uint64_t period = uint64_t(keep_alive_ms.load()) * 1000000;
 	uint64_t now = kd_now_ns();
-	if (!period) {
+	if (!period || raw) {
 		next_keep_alive_ns = 0;
 		return;
 	}
@@ -349,7 +403,8 @@ void kd_channel::keep_alive_tick()
 // It may take half of the drain timeout; the rest is for the queues.
 bool kd_channel::goodbye_done(Sleepable)
 {
-	bool pointless = !ever_live || broken || peer_gone;
+	// A raw channel has nobody who would answer.
+	bool pointless = raw || !ever_live || broken || peer_gone;
 	if (!draining && !pointless) {
 		draining = true;
 		deadline_ns = kd_now_ns() + uint64_t(drain_timeout_ms.load()) * 500000;
@@ -404,6 +459,8 @@ void kd_channel::teardown(Sleepable s)
 		kd_handlers_synchronize();
 	for (uint32_t i = 0; i < nr_queues; i++)
 		queues[i]->destroy_resources(s);
+	if (raw)
+		raw->end_shares(s);
 	end_fixed(s);
 	release_grants(s);
 	if (pd)

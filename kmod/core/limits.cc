@@ -41,6 +41,12 @@ constexpr Range drain_timeout{"drain-timeout", " ms", KDIRECT_A_DRAIN_TIMEOUT_MS
 constexpr Range poll_cpu{"poll-cpu", " percent", KDIRECT_A_POLL_CPU_PERCENT, 1, 100};
 constexpr Range cq_count{"cq-count", "", KDIRECT_A_CQ_COUNT, 0, 65535};
 constexpr Range cq_period{"cq-period", " us", KDIRECT_A_CQ_PERIOD_US, 0, 65535};
+constexpr Range retry_count{"retry-count", "", KDIRECT_A_RETRY_COUNT, 0, limits::max_retry_count};
+constexpr Range rnr_retry_count{"rnr-retry-count", "", KDIRECT_A_RNR_RETRY_COUNT, 0,
+				limits::max_retry_count};
+constexpr Range initiator_depth{"initiator-depth", "", KDIRECT_A_INITIATOR_DEPTH, 0, 255};
+constexpr Range responder_resources{"responder-resources", "", KDIRECT_A_RESPONDER_RESOURCES, 0,
+				    255};
 constexpr Range port{"port", "", KDIRECT_A_PORT, 1, 65535};
 
 Status check(const Range &r, uint32_t value, kd_error *error)
@@ -91,6 +97,29 @@ Status first_failure(const Checks &...checks)
 	return st;
 }
 
+// What only raw channels have.
+Status check_raw(uint32_t mode, const kd_raw_params &p, uint32_t has, uint32_t most_data,
+		 kd_error *error)
+{
+	if (mode > KDIRECT_MODE_RAW)
+		return KD_ERROR(error, KD_ERANGE, KDIRECT_A_MODE,
+				"mode %u is out of range %u..%u (session, raw)", mode,
+				KDIRECT_MODE_SESSION, KDIRECT_MODE_RAW);
+	if (mode != KDIRECT_MODE_RAW && (has & KD_HAS_RAW))
+		return KD_ERROR(error, KD_EINVAL, KDIRECT_A_MODE,
+				"private-data, hold, retry counts and depths of READs are of mode "
+				"raw only");
+	if (p.data_len > most_data)
+		return KD_ERROR(error, KD_ERANGE, KDIRECT_A_PRIVATE_DATA,
+				"private-data has %u bytes, out of range 0..%u", p.data_len,
+				most_data);
+	return first_failure(
+		[&] { return check(retry_count, p.retry_count, error); },
+		[&] { return check(rnr_retry_count, p.rnr_retry_count, error); },
+		[&] { return check(initiator_depth, p.initiator_depth, error); },
+		[&] { return check(responder_resources, p.responder_resources, error); });
+}
+
 } // namespace
 
 Status check_name(const char *name, size_t max, kd_error *error)
@@ -125,7 +154,8 @@ Status check_listener(const kd_listener_params &p, kd_error *error)
 		[&] { return check(max_queues, p.max_queues, error); },
 		[&] { return check(max_depth, p.max_depth, error); },
 		[&] { return check(message, p.max_message, error); },
-		[&] { return check(eager, p.eager_limit, error); });
+		[&] { return check(eager, p.eager_limit, error); },
+		[&] { return check_raw(p.mode, p.raw, p.has, KD_ACCEPT_MAX, error); });
 }
 
 Status check_listener_change(const kd_listener_params &p, kd_error *error)
@@ -152,9 +182,15 @@ Status check_channel(const kd_channel_params &p, kd_error *error)
 		[&] { return check(depth, p.depth, error); },
 		[&] { return check(message, p.max_message, error); },
 		[&] { return check(connect_timeout, p.connect_timeout_ms, error); },
+		[&] { return check_raw(p.mode, p.raw, p.has, KD_PRIVATE_MAX, error); },
 		[&] { return check_channel_change(p, error); });
 	if (!st.ok())
 		return st;
+	if (p.mode == KDIRECT_MODE_RAW && (p.queues > 1 || p.poll_queues > 1))
+		return KD_ERROR(error, KD_EINVAL,
+				p.queues > 1 ? KDIRECT_A_QUEUES : KDIRECT_A_POLL_QUEUES,
+				"queues %u and poll-queues %u: a raw channel has one queue",
+				p.queues, p.poll_queues);
 	uint32_t sum = p.queues + p.poll_queues;
 	if (sum < 1 || sum > wire::max_queues)
 		return KD_ERROR(error, KD_ERANGE, KDIRECT_A_QUEUES,
@@ -309,6 +345,20 @@ Status fit(Device *dev, Terms &terms, kd_error *error)
 
 using namespace kd;
 
+namespace
+{
+// The peer waits for our receives as long as it takes: an RNR says that we are alive.
+constexpr kd_raw_params default_raw = {
+	.hold = false,
+	.retry_count = limits::default_retry_count,
+	.rnr_retry_count = limits::max_retry_count,
+	.initiator_depth = limits::default_reads,
+	.responder_resources = limits::default_reads,
+	.data_len = 0,
+	.data = {},
+};
+} // namespace
+
 void kd_listener_defaults(kd_listener_params *p)
 {
 	*p = {};
@@ -317,6 +367,7 @@ void kd_listener_defaults(kd_listener_params *p)
 	p->max_depth = limits::default_max_depth;
 	p->max_message = wire::max_message;
 	p->eager_limit = wire::max_eager;
+	p->raw = default_raw;
 }
 
 void kd_channel_defaults(kd_channel_params *p)
@@ -330,4 +381,5 @@ void kd_channel_defaults(kd_channel_params *p)
 	p->connect_timeout_ms = limits::default_connect_timeout_ms;
 	p->drain_timeout_ms = limits::default_drain_timeout_ms;
 	p->poll_cpu_percent = limits::default_poll_cpu_percent;
+	p->raw = default_raw;
 }

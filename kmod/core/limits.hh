@@ -14,6 +14,9 @@ constexpr uint32_t default_max_channels = 128;
 constexpr uint32_t default_max_queues = 16;
 constexpr uint32_t default_max_depth = 128;
 constexpr uint32_t default_depth = 32;
+constexpr uint32_t default_reads = 16;      // in flight, of one QP and direction
+constexpr uint32_t default_retry_count = 6; // rxe takes 7 for "for ever": a dead peer stays
+constexpr uint32_t max_retry_count = 7;
 constexpr uint32_t default_eager = 16384; // Documentation/performance.md: the crossover
 constexpr uint32_t default_keep_alive_ms = 5000;
 constexpr uint32_t default_connect_timeout_ms = 10000;
@@ -63,6 +66,13 @@ Status check_map(const kd_map_params &p, kd_error *error);
 Status check_channel_change(const kd_channel_params &p, kd_error *error);
 
 bool matches(const kd_prefix &prefix, const kd_addr &addr);
+
+// Of a raw listener's channels: what they copy.
+constexpr uint32_t raw_eager(const kd_listener_params &p)
+{
+	bool given = p.has & KD_HAS_EAGER_LIMIT;
+	return given || p.eager_limit < default_eager ? p.eager_limit : default_eager;
+}
 
 // Buffers of all channels that one listener has accepted: what peers can
 // make this machine set aside.

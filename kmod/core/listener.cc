@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "listener.hh"
 
+#include "../../uapi/kdirect_netlink.h"
 #include "registry.hh"
 
 using namespace kd;
@@ -115,6 +116,8 @@ Verdict kd_listener::request_locked(Sleepable s, const kd_cm_event &event)
 		allowed |= limits::matches(params.allow[i], peer.addr);
 	if (!allowed)
 		return {Refusal::NotAllowed};
+	if (params.mode == KDIRECT_MODE_RAW)
+		return accept_raw(s, event, peer);
 	wire::RequestInfo request;
 	if (Verdict v = wire::decode_request(event.data, event.data_len, request))
 		return v;
@@ -166,6 +169,27 @@ Verdict kd_listener::accept_channel(Sleepable s, const kd_cm_event &event,
 	return {};
 }
 
+Verdict kd_listener::accept_raw(Sleepable s, const kd_cm_event &event, const kd_endpoint &peer)
+{
+	if (registry().count_channels(name) >= params.max_channels)
+		return {Refusal::Full, params.max_channels};
+	uint64_t bytes = uint64_t(params.max_depth) * limits::raw_eager(params);
+	if (registry().buffer_bytes(name) + bytes > limits::max_listener_bytes)
+		return {Refusal::Resources, KD_ENOMEM};
+	Channel *channel =
+		Channel::create_raw_target(s, net, peer, params, registry().accepted_number(name));
+	if (!channel)
+		return {Refusal::Resources, KD_ENOMEM};
+	kd_error error{};
+	if (!registry().add(*channel, &error).ok()) {
+		channel->put(s);
+		return {Refusal::Resources, uint32_t(error.err)};
+	}
+	channel->adopt_raw(s, event);
+	accepted++;
+	return {};
+}
+
 int kd_listener_cm_event(struct kd_listener *listener, const struct kd_cm_event *event)
 {
 	Sleepable s = ShimEntry::may_sleep();
@@ -174,6 +198,11 @@ int kd_listener_cm_event(struct kd_listener *listener, const struct kd_cm_event 
 		Verdict verdict = listener->request(s, *event);
 		if (!verdict)
 			return 0;
+		// Who speaks no protocol of ours gets no reason.
+		if (listener->params.mode == KDIRECT_MODE_RAW) {
+			(void)kd_cm_reject(event->new_cm, nullptr, 0);
+			return KD_ECONNREFUSED;
+		}
 		wire::Reject reject;
 		wire::encode_reject(verdict, reject);
 		(void)kd_cm_reject(event->new_cm, &reject, sizeof(reject));

@@ -35,6 +35,8 @@ private:
 	kd::wire::Verdict request_locked(kd::Sleepable s, const kd_cm_event &event) KD_NO_ANALYSIS;
 	kd::wire::Verdict accept_channel(kd::Sleepable s, const kd_cm_event &event,
 					 const kd::wire::RequestInfo &request) KD_NO_ANALYSIS;
+	kd::wire::Verdict accept_raw(kd::Sleepable s, const kd_cm_event &event,
+				     const kd_endpoint &peer) KD_NO_ANALYSIS;
 	void queue_reopen(uint64_t delay_ns);
 
 	kd::Refs refs;

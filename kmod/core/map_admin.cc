@@ -41,6 +41,9 @@ Status fill_region(Sleepable s, Export &e, kd_error *error)
 
 Status can_map(const Channel &channel, kd_error *error)
 {
+	if (channel.raw)
+		return KD_ERROR(error, KD_EOPNOTSUPP, KDIRECT_A_CHANNEL,
+				"channel \"%s\" is raw: only a session can map", channel.name);
 	if (!channel.initiator)
 		return KD_ERROR(error, KD_EINVAL, KDIRECT_A_CHANNEL,
 				"channel \"%s\" was accepted by a listener: only who connects "

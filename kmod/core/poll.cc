@@ -165,13 +165,13 @@ uint64_t Poller::left_ns() const
 uint32_t kd_channel::poll_once(bool again)
 {
 	uint32_t found = 0;
-	for (uint32_t i = 1 + nr_interrupt_queues; i < nr_queues; i++)
+	for (uint32_t i = first_poll_queue(); i < nr_queues; i++)
 		found += queues[i]->poll(again);
 	return found;
 }
 
 void kd_channel::arm_all()
 {
-	for (uint32_t i = 1 + nr_interrupt_queues; i < nr_queues; i++)
+	for (uint32_t i = first_poll_queue(); i < nr_queues; i++)
 		queues[i]->arm();
 }

@@ -2,6 +2,7 @@
 // Making and unmaking what a queue owns. Everything here is called by
 // Channel::run() alone; nothing else posts before open() or after seal().
 #include "channel.hh"
+#include "raw.hh"
 
 #include "../../uapi/kdirect_netlink.h"
 
@@ -16,9 +17,11 @@ uint32_t kd_queue::receive_size() const
 // On failure the caller tears the channel down, which undoes what was done.
 Status kd_queue::create_resources(Sleepable s, const limits::Terms &terms)
 {
-	kd_qp_params shape = index == 0 ? limits::control_shape() : limits::queue_shape(terms);
 	kd_work_init(&service_work,
 		     [](kd_work *work) { KD_CONTAINER(work, kd_queue, service_work)->service(); });
+	if (channel.raw)
+		return channel.raw->create_resources(s, *this);
+	kd_qp_params shape = index == 0 ? limits::control_shape() : limits::queue_shape(terms);
 	signal_all = kd_device_attr(channel.device)->transport == KDIRECT_TRANSPORT_IWARP;
 	Status st = kd_cq_create(cm, this, limits::cq_entries(channel.device, shape),
 				 kind == queue_poll, uint32_t(channel.id) + index, &cq);
@@ -154,7 +157,7 @@ const char *kd_queue::stalled(uint64_t now_ns, uint64_t limit_ns)
 	return sends.awaited && late(sends.since_ns) ? "a SEND" : nullptr;
 }
 
-void kd_queue::destroy_resources(Sleepable)
+void kd_queue::destroy_resources(Sleepable s)
 {
 	if (cq) {
 		{
@@ -176,6 +179,8 @@ void kd_queue::destroy_resources(Sleepable)
 	cq = nullptr;
 	// No completion comes any more, and the device touches no page.
 	end_io();
+	if (channel.raw)
+		channel.raw->end_slots(s);
 	for (uint32_t i = 0; i < nr_large; i++) {
 		if (fetch_slots[i].posted_ns)
 			kd_pages_free(fetch_slots[i].pages);
@@ -207,6 +212,8 @@ void kd_queue::destroy_slots(Sleepable s)
 	}
 	for (uint32_t i = 0; io_copies && i < nr_io_copies; i++)
 		kd_dma_free(&io_copies[i].buf);
+	if (channel.raw)
+		channel.raw->destroy_slots(s);
 	destroy_array(s, io_copies);
 	destroy_array(s, io_large);
 	destroy_array(s, tx_slots);

@@ -21,6 +21,7 @@ enum class Step : uint32_t {
 	Resolved,   // initiator: device known
 	Routing,    // initiator: route asked for
 	Routed,     // initiator: route known
+	Prepared,   // raw: connects or accepts next
 	Connecting, // initiator: request sent
 	Connected,  // initiator: reply accepted
 	Requested,  // target: request arrived

@@ -163,7 +163,7 @@ uint64_t Registry::buffer_bytes(const char *listener)
 	uint64_t bytes = 0;
 	channels_.each([&](Channel &c) {
 		if (same_name(c.listener, listener))
-			bytes += limits::buffer_bytes(c.agreed()) * (c.nr_queues - 1);
+			bytes += c.buffer_bytes();
 	});
 	return bytes;
 }

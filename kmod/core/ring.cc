@@ -245,11 +245,8 @@ bool kd_ring::pass(Sleepable s)
 {
 	bool any = file->catch_up();
 	uint32_t taken = 0;
-	if (thread_needed()) {
-		Status st = file->submit(s, *this, UINT32_MAX, taken);
-		SpinGuard guard(file->lock);
-		starved = st.err() == KD_EAGAIN && file->free.empty();
-	}
+	if (thread_needed())
+		(void)file->submit(s, *this, UINT32_MAX, taken);
 	uint32_t before = file->under_way.load();
 	if (polls && before) {
 		file->channel->poll_once(true);

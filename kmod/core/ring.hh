@@ -73,7 +73,7 @@ struct kd_ring {
 	bool sq_bad = false;              // submit_lock
 	std::atomic<uint32_t> cq_tail{0}; // written under DescFile::lock
 	bool is_behind = false;           // DescFile::lock, as these
-	bool starved = false;             // the thread waits for a request
+	bool starved = false;             // what was to be submitted waits for a request
 	std::atomic<bool> woken{false};   // the thread is to look again
 
 private:

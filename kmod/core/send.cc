@@ -3,6 +3,7 @@
 // without any lock, and posts. The number in the stream is given at the last
 // moment, so that a writer who stumbles before leaves no gap.
 #include "channel.hh"
+#include "raw.hh"
 
 using namespace kd;
 
@@ -128,7 +129,7 @@ void kd_channel::unclaim(const Claim &claim)
 
 bool kd_channel::offers_claimed()
 {
-	bool any = false;
+	bool any = raw && raw->claimed();
 	for (uint32_t i = 1; i < nr_queues; i++) {
 		SpinGuard guard(queues[i]->tx_lock);
 		any |= queues[i]->claimed_offers != 0 || queues[i]->claimed_io != 0;

@@ -107,9 +107,9 @@ Status check(const DescFile &file, const kdirect_desc &desc, const kd_uring_call
 	if (call.polls && !file.mapping->channel->has_poll_queues())
 		return KD_EOPNOTSUPP;
 	if (desc.user_data ||
-	    (call.registered && (is_atomic(desc) || (desc.flags & KDIRECT_DESC_FIXED))))
+	    (call.registered && (is_atomic(desc.opcode) || (desc.flags & KDIRECT_DESC_FIXED))))
 		return KD_EINVAL;
-	return is_atomic(desc) && !call.wide ? KD_EOPNOTSUPP : 0;
+	return is_atomic(desc.opcode) && !call.wide ? KD_EOPNOTSUPP : 0;
 }
 
 // With a request, or why there is none.

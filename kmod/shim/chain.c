@@ -6,15 +6,6 @@
 
 #include "shim.h"
 
-/* The WR itself is the first member of both. */
-struct kd_chain {
-	union {
-		struct ib_rdma_wr	rdma;
-		struct ib_atomic_wr	atomic;
-	} wrs[KD_CHAIN_MAX];
-	struct ib_sge	sges[KD_CHAIN_SGES + KD_CHAIN_MAX];
-};
-
 int kd_chain_create(struct kd_chain **out)
 {
 	*out = kzalloc(sizeof(**out), GFP_KERNEL_ACCOUNT);

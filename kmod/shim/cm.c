@@ -22,16 +22,6 @@
  */
 #define KD_ACK_TIMEOUT	17
 
-/* Some providers (rxe) take 7 for "for ever": a dead peer would never be noticed. */
-#define KD_RETRY_COUNT	6
-
-/*
- * Credits make sure that a receive is posted before anything is sent, so that an RNR
- * is a fault at the peer. Seven ("for ever") would hide it, zero would take one
- * transient RNR of a device that is short of its own resources for one.
- */
-#define KD_RNR_RETRY_COUNT	3
-
 /* --- addresses ------------------------------------------------------------------- */
 
 static struct sockaddr *kd_to_sockaddr(struct sockaddr_storage *out, const struct kd_addr *addr,
@@ -294,8 +284,8 @@ static struct rdma_conn_param kd_cm_conn_param(const struct kd_cm_params *params
 		.private_data_len	= params->data_len,
 		.responder_resources	= params->responder_resources,
 		.initiator_depth	= params->initiator_depth,
-		.retry_count		= KD_RETRY_COUNT,
-		.rnr_retry_count	= KD_RNR_RETRY_COUNT,
+		.retry_count		= params->retry_count,
+		.rnr_retry_count	= params->rnr_retry_count,
 	};
 }
 

@@ -106,6 +106,9 @@ void kd_inv_done(struct kd_cqe *cqe, const struct kd_wc *wc);
 void kd_read_done(struct kd_cqe *cqe, const struct kd_wc *wc);
 void kd_io_done(struct kd_cqe *cqe, const struct kd_wc *wc);
 void kd_key_done(struct kd_cqe *cqe, const struct kd_wc *wc);
+void kd_raw_sent(struct kd_cqe *cqe, const struct kd_wc *wc);
+void kd_raw_received(struct kd_cqe *cqe, const struct kd_wc *wc);
+void kd_raw_control(struct kd_cqe *cqe, const struct kd_wc *wc);
 
 /* --- open files ----------------------------------------------------------------- */
 
@@ -180,6 +183,23 @@ bool kd_map_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
 		    const struct kd_uring_call *call, struct kd_uring_end *end);
 /* [any] looks for completions of commands that are polled for; how many there were */
 uint32_t kd_map_command_poll(struct kd_desc_file *file);
+/* --- open files of raw channels ------------------------------------------------------ */
+
+struct kdirect_raw_connect;
+struct kdirect_raw_info;
+struct kdirect_share;
+/* [sleep] the node still exists during the call; a file holds its channel. KD_EBUSY:
+ * another file has it open; KD_EPIPE: the connection has ended
+ */
+int kd_raw_open(struct kd_channel *channel, struct kd_desc_file **out);
+/* [sleep] what kdirect.h says of the ioctls; @nowait: does not wait for the connection */
+int kd_raw_connect(struct kd_desc_file *file, const struct kdirect_raw_connect *call, bool nowait);
+int kd_raw_reject(struct kd_desc_file *file, const struct kdirect_raw_connect *call);
+int kd_raw_share(struct kd_desc_file *file, struct kdirect_share *call);
+void kd_raw_describe(struct kd_desc_file *file, struct kdirect_raw_info *out);	/* [any] */
+/* [sleep] as kd_file_poll(); the shim registered with the wait queue before */
+uint32_t kd_raw_poll(struct kd_desc_file *file);
+struct kd_waitq *kd_raw_waitq(struct kd_desc_file *file);			/* [any] */
 
 /* --- rings ---------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* RDMA devices that come and go. */
 
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
@@ -34,6 +35,16 @@ static const char *kd_device_lacks(struct ib_device *dev)
 	return NULL;
 }
 
+/* The ports of a device are alike. One that cannot be asked allows what all do. */
+static u32 kd_device_max_length(struct ib_device *dev)
+{
+	struct ib_port_attr attr;
+
+	if (ib_query_port(dev, rdma_start_port(dev), &attr) || !attr.max_msg_sz)
+		return SZ_1M;
+	return attr.max_msg_sz;
+}
+
 static void kd_device_describe(struct ib_device *dev, struct kd_device_attr *attr)
 {
 	const struct ib_device_attr *a = &dev->attrs;
@@ -51,6 +62,7 @@ static void kd_device_describe(struct ib_device *dev, struct kd_device_attr *att
 	attr->max_mr_pages = a->max_fast_reg_page_list_len;
 	attr->max_rd_atom = a->max_qp_rd_atom;
 	attr->max_init_rd_atom = a->max_qp_init_rd_atom;
+	attr->max_length = kd_device_max_length(dev);
 	attr->atomics = a->atomic_cap != IB_ATOMIC_NONE;
 	attr->moderation = dev->ops.modify_cq && !dev->use_cq_dim;
 }

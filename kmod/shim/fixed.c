@@ -186,6 +186,24 @@ u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct 
 	return i - first;
 }
 
+uint64_t kd_fixed_pages(const struct kd_fixed *fixed)
+{
+	return fixed->nr;
+}
+
+int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed)
+{
+	struct ib_mr *ib_mr = to_mr(mr);
+	int ret;
+
+	ret = ib_map_mr_sg(ib_mr, fixed->table.sgl, fixed->table.nents, NULL, PAGE_SIZE);
+	if (ret != fixed->table.nents)
+		return ret < 0 ? kd_from_errno(ret) : KD_EFBIG;
+	/* a key is good for one time: the peer's late use of an old one must fail */
+	ib_update_fast_reg_key(ib_mr, ib_inc_rkey(ib_mr->rkey));
+	return 0;
+}
+
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)
 {
 	u32 i = kd_fixed_find(fixed, offset), n;

@@ -67,6 +67,24 @@ static int kd_put_prefix(struct sk_buff *skb, const struct kd_prefix *prefix)
 	return 0;
 }
 
+static int kd_put_raw(struct sk_buff *skb, const struct kd_raw_params *raw)
+{
+	return (raw->data_len &&
+		nla_put(skb, KDIRECT_A_PRIVATE_DATA, raw->data_len, raw->data)) ||
+	       kd_put_flag(skb, KDIRECT_A_HOLD, raw->hold) ||
+	       nla_put_u32(skb, KDIRECT_A_RETRY_COUNT, raw->retry_count) ||
+	       nla_put_u32(skb, KDIRECT_A_RNR_RETRY_COUNT, raw->rnr_retry_count) ||
+	       nla_put_u32(skb, KDIRECT_A_INITIATOR_DEPTH, raw->initiator_depth) ||
+	       nla_put_u32(skb, KDIRECT_A_RESPONDER_RESOURCES, raw->responder_resources) ?
+		       -EMSGSIZE : 0;
+}
+
+static int kd_put_mode(struct sk_buff *skb, u32 mode, const struct kd_raw_params *raw)
+{
+	return nla_put_u32(skb, KDIRECT_A_MODE, mode) ||
+	       (mode == KDIRECT_MODE_RAW && kd_put_raw(skb, raw)) ? -EMSGSIZE : 0;
+}
+
 int kd_fill_listener(struct sk_buff *skb, const struct kd_listener_info *info)
 {
 	const struct kd_listener_params *params = &info->params;
@@ -83,6 +101,7 @@ int kd_fill_listener(struct sk_buff *skb, const struct kd_listener_info *info)
 	       nla_put_u32(skb, KDIRECT_A_MAX_DEPTH, params->max_depth) ||
 	       nla_put_u32(skb, KDIRECT_A_MAX_MESSAGE, params->max_message) ||
 	       nla_put_u32(skb, KDIRECT_A_EAGER_LIMIT, params->eager_limit) ||
+	       kd_put_mode(skb, params->mode, &params->raw) ||
 	       nla_put_u32(skb, KDIRECT_A_CHANNELS, info->channels) ||
 	       kd_put_u64(skb, KDIRECT_A_ACCEPTED, info->accepted) ||
 	       kd_put_u64(skb, KDIRECT_A_REJECTED, info->rejected) ||
@@ -110,6 +129,10 @@ int kd_fill_channel(struct sk_buff *skb, const struct kd_channel_info *info)
 	       nla_put_u32(skb, KDIRECT_A_CQ_COUNT, params->cq_count) ||
 	       nla_put_u32(skb, KDIRECT_A_CQ_PERIOD_US, params->cq_period_us) ||
 	       kd_put_flag(skb, KDIRECT_A_SOCKET_OWNER, params->owner) ||
+	       kd_put_mode(skb, params->mode, &params->raw) ||
+	       kd_put_flag(skb, KDIRECT_A_HELD, info->held) ||
+	       (info->peer_len &&
+		nla_put(skb, KDIRECT_A_PEER_DATA, info->peer_len, info->peer_data)) ||
 	       kd_put_text(skb, KDIRECT_A_LISTENER, info->listener) ||
 	       nla_put_u32(skb, KDIRECT_A_STATE, info->state) ||
 	       kd_put_u64(skb, KDIRECT_A_STATE_AGE_MS, info->state_age_ms) ||
@@ -199,6 +222,7 @@ int kd_fill_event(struct sk_buff *skb, const struct kd_event *event)
 	       kd_put_text(skb, KDIRECT_A_DEV_NAME, event->device) ||
 	       (channel && nla_put_u32(skb, KDIRECT_A_STATE, event->state)) ||
 	       (channel && nla_put_u32(skb, KDIRECT_A_OLD_STATE, event->old_state)) ||
+	       kd_put_flag(skb, KDIRECT_A_HELD, event->held) ||
 	       (map && nla_put_u32(skb, KDIRECT_A_MAP_STATE, event->state)) ||
 	       (map && nla_put_u32(skb, KDIRECT_A_OLD_MAP_STATE, event->old_state)) ||
 	       kd_put_error(skb, event->error) ? -EMSGSIZE : 0;

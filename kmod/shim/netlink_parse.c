@@ -35,6 +35,13 @@ const struct nla_policy kd_listener_new_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_MAX_DEPTH]		= { .type = NLA_U32 },
 	[KDIRECT_A_MAX_MESSAGE]		= { .type = NLA_U32 },
 	[KDIRECT_A_EAGER_LIMIT]		= { .type = NLA_U32 },
+	[KDIRECT_A_MODE]		= { .type = NLA_U32 },
+	[KDIRECT_A_PRIVATE_DATA]	= { .type = NLA_BINARY },
+	[KDIRECT_A_HOLD]		= { .type = NLA_FLAG },
+	[KDIRECT_A_RETRY_COUNT]		= { .type = NLA_U32 },
+	[KDIRECT_A_RNR_RETRY_COUNT]	= { .type = NLA_U32 },
+	[KDIRECT_A_INITIATOR_DEPTH]	= { .type = NLA_U32 },
+	[KDIRECT_A_RESPONDER_RESOURCES]	= { .type = NLA_U32 },
 };
 
 const struct nla_policy kd_listener_set_policy[KDIRECT_A_MAX + 1] = {
@@ -62,6 +69,13 @@ const struct nla_policy kd_channel_new_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_CQ_COUNT]		= { .type = NLA_U32 },
 	[KDIRECT_A_CQ_PERIOD_US]	= { .type = NLA_U32 },
 	[KDIRECT_A_SOCKET_OWNER]	= { .type = NLA_FLAG },
+	[KDIRECT_A_MODE]		= { .type = NLA_U32 },
+	[KDIRECT_A_PRIVATE_DATA]	= { .type = NLA_BINARY },
+	[KDIRECT_A_HOLD]		= { .type = NLA_FLAG },
+	[KDIRECT_A_RETRY_COUNT]		= { .type = NLA_U32 },
+	[KDIRECT_A_RNR_RETRY_COUNT]	= { .type = NLA_U32 },
+	[KDIRECT_A_INITIATOR_DEPTH]	= { .type = NLA_U32 },
+	[KDIRECT_A_RESPONDER_RESOURCES]	= { .type = NLA_U32 },
 };
 
 const struct nla_policy kd_channel_set_policy[KDIRECT_A_MAX + 1] = {
@@ -104,6 +118,13 @@ static const char *kd_attr_name(u16 attr)
 		[KDIRECT_A_CQ_COUNT]		= "cq-count",
 		[KDIRECT_A_CQ_PERIOD_US]	= "cq-period-us",
 		[KDIRECT_A_DEV_NAME]		= "dev-name",
+		[KDIRECT_A_MODE]		= "mode",
+		[KDIRECT_A_PRIVATE_DATA]	= "private-data",
+		[KDIRECT_A_HOLD]		= "hold",
+		[KDIRECT_A_RETRY_COUNT]		= "retry-count",
+		[KDIRECT_A_RNR_RETRY_COUNT]	= "rnr-retry-count",
+		[KDIRECT_A_INITIATOR_DEPTH]	= "initiator-depth",
+		[KDIRECT_A_RESPONDER_RESOURCES]	= "responder-resources",
 		[KDIRECT_A_LISTENER]		= "listener",
 		[KDIRECT_A_EXPORT]		= "export",
 		[KDIRECT_A_CHANNEL]		= "channel",
@@ -254,6 +275,34 @@ static int kd_parse_allow(struct genl_info *info, struct kd_listener_params *out
 	return 0;
 }
 
+/* KD_HAS_RAW in *@has: one of them is there. */
+static int kd_parse_raw(struct genl_info *info, u32 *mode, struct kd_raw_params *out, u32 *has,
+			struct kd_error *error)
+{
+	const struct nlattr *data = info->attrs[KDIRECT_A_PRIVATE_DATA];
+	bool any = false;
+
+	kd_parse_u32(info, KDIRECT_A_MODE, mode);
+	any |= kd_parse_u32(info, KDIRECT_A_RETRY_COUNT, &out->retry_count);
+	any |= kd_parse_u32(info, KDIRECT_A_RNR_RETRY_COUNT, &out->rnr_retry_count);
+	any |= kd_parse_u32(info, KDIRECT_A_INITIATOR_DEPTH, &out->initiator_depth);
+	any |= kd_parse_u32(info, KDIRECT_A_RESPONDER_RESOURCES, &out->responder_resources);
+	out->hold = info->attrs[KDIRECT_A_HOLD];
+	any |= out->hold;
+	if (data && nla_len(data) > sizeof(out->data))
+		return kd_fail(error, KD_ERANGE, KDIRECT_A_PRIVATE_DATA,
+			       "private-data: %d bytes long, at most %zu are allowed",
+			       nla_len(data), sizeof(out->data));
+	if (data) {
+		out->data_len = nla_len(data);
+		memcpy(out->data, nla_data(data), out->data_len);
+		any = true;
+	}
+	if (any)
+		*has |= KD_HAS_RAW;
+	return 0;
+}
+
 int kd_parse_listener(struct genl_info *info, bool new, struct kd_listener_params *out,
 		      struct kd_error *error)
 {
@@ -276,7 +325,7 @@ int kd_parse_listener(struct genl_info *info, bool new, struct kd_listener_param
 	kd_parse_u16(info, KDIRECT_A_MAX_QUEUES, &out->max_queues);
 	kd_parse_u32(info, KDIRECT_A_MAX_DEPTH, &out->max_depth);
 	kd_parse_u32(info, KDIRECT_A_MAX_MESSAGE, &out->max_message);
-	return 0;
+	return kd_parse_raw(info, &out->mode, &out->raw, &out->has, error);
 }
 
 int kd_parse_channel(struct genl_info *info, bool new, struct kd_channel_params *out,
@@ -314,5 +363,5 @@ int kd_parse_channel(struct genl_info *info, bool new, struct kd_channel_params 
 	kd_parse_u32(info, KDIRECT_A_CONNECT_TIMEOUT_MS, &out->connect_timeout_ms);
 	if (info->attrs[KDIRECT_A_SOCKET_OWNER])
 		out->owner = kd_netlink_owner(genl_info_net(info), info->snd_portid);
-	return 0;
+	return kd_parse_raw(info, &out->mode, &out->raw, &out->has, error);
 }

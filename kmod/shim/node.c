@@ -21,6 +21,7 @@
 struct kd_node {
 	struct kd_channel	*channel;
 	struct kd_mapping	*mapping;	/* or this */
+	bool			raw;		/* the channel is */
 	struct device		*device;
 	int			minor;
 	unsigned int		opening;	/* kd_file_open() calls; kd_node_lock */
@@ -65,8 +66,11 @@ static int kd_node_open(struct inode *inode, struct file *file)
 
 	if (!node)
 		return -ENODEV;
-	if (node->mapping) {
-		err = kd_map_file_open(file, node->mapping);
+	if (node->mapping || node->raw) {
+		if (node->raw)
+			err = kd_raw_file_open(file, node->channel);
+		else
+			err = kd_map_file_open(file, node->mapping);
 		kd_node_put(node);
 		return err;
 	}
@@ -214,8 +218,8 @@ static void kd_node_forget(struct kd_node *node)
 		wait_for_completion(&node->idle);
 }
 
-static int kd_node_add(struct kd_channel *channel, struct kd_mapping *mapping, const char *name,
-		       struct kd_node **out)
+static int kd_node_add(struct kd_channel *channel, struct kd_mapping *mapping, bool raw,
+		       const char *name, struct kd_node **out)
 {
 	struct kd_node *node;
 	int ret;
@@ -225,6 +229,7 @@ static int kd_node_add(struct kd_channel *channel, struct kd_mapping *mapping, c
 		return KD_ENOMEM;
 	node->channel = channel;
 	node->mapping = mapping;
+	node->raw = raw;
 	init_completion(&node->idle);
 
 	mutex_lock(&kd_node_lock);
@@ -250,12 +255,17 @@ static int kd_node_add(struct kd_channel *channel, struct kd_mapping *mapping, c
 
 int kd_node_create(struct kd_channel *channel, const char *name, struct kd_node **out)
 {
-	return kd_node_add(channel, NULL, name, out);
+	return kd_node_add(channel, NULL, false, name, out);
+}
+
+int kd_raw_node_create(struct kd_channel *channel, const char *name, struct kd_node **out)
+{
+	return kd_node_add(channel, NULL, true, name, out);
 }
 
 int kd_map_node_create(struct kd_mapping *mapping, const char *name, struct kd_node **out)
 {
-	return kd_node_add(NULL, mapping, name, out);
+	return kd_node_add(NULL, mapping, false, name, out);
 }
 
 void kd_node_destroy(struct kd_node *node)

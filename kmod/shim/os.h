@@ -323,6 +323,7 @@ void kd_net_put(struct kd_net *net);
 
 #include "os_desc.h"
 #include "os_map.h"
+#include "os_raw.h"
 #include "os_ring.h"
 #include "os_uring.h"
 

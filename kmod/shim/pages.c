@@ -92,6 +92,10 @@ static void kd_drop_mm(struct work_struct *work)
  */
 static void kd_uncharge_and_free(struct kd_pages *pages)
 {
+	if (!pages->mm) {
+		kfree(pages);
+		return;
+	}
 	atomic64_sub(pages->nr, &pages->mm->pinned_vm);
 	if (atomic_add_unless(&pages->mm->mm_count, -1, 1)) {
 		kfree(pages);
@@ -201,7 +205,7 @@ static void kd_unpin_dirty(struct work_struct *work)
 	struct kd_pages *pages = container_of(work, struct kd_pages, drop);
 
 	unpin_user_pages_dirty_lock(pages->pages, pages->nr, true);
-	kfree(pages);
+	kd_uncharge_and_free(pages);
 }
 
 /*
@@ -220,13 +224,15 @@ static void kd_unpin_transient(struct kd_pages *pages)
 		return;
 	}
 	unpin_user_pages(pages->pages, pages->nr);
-	kfree(pages);
+	kd_uncharge_and_free(pages);
 }
 
-int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_fault,
-		      struct kd_pages **out)
+/* With FOLL_LONGTERM they may stay pinned for any time, and are charged. */
+static int kd_pages_pin_range(uint64_t addr, uint32_t len, bool to_memory, unsigned int more,
+			      struct kd_pages **out)
 {
-	unsigned int flags = (to_memory ? FOLL_WRITE : 0) | (may_fault ? 0 : FOLL_NOFAULT);
+	unsigned int flags = (to_memory ? FOLL_WRITE : 0) | more;
+	bool stays = more & FOLL_LONGTERM;
 	unsigned long start = addr;
 	struct kd_pages *pages;
 	int ret;
@@ -241,9 +247,12 @@ int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_faul
 	pages->pinned = true;
 	pages->transient = true;
 	pages->written = to_memory;
-	ret = kd_pin(pages->pages, pages->nr, start, flags);
+	ret = stays ? kd_charge(pages->nr, &pages->mm) : 0;
 	if (ret)
 		goto err_free;
+	ret = kd_pin(pages->pages, pages->nr, start, flags);
+	if (ret)
+		goto err_uncharge;
 	ret = kd_pages_build_table(pages, GFP_KERNEL);
 	if (ret)
 		goto err_unpin;
@@ -255,9 +264,23 @@ int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_faul
 
 err_unpin:
 	unpin_user_pages(pages->pages, pages->nr);
+err_uncharge:
+	kd_uncharge_and_free(pages);
+	return kd_from_errno(ret);
 err_free:
 	kfree(pages);
 	return kd_from_errno(ret);
+}
+
+int kd_pages_pin_user(uint64_t addr, uint32_t len, bool to_memory, bool may_fault,
+		      struct kd_pages **out)
+{
+	return kd_pages_pin_range(addr, len, to_memory, may_fault ? 0 : FOLL_NOFAULT, out);
+}
+
+int kd_pages_pin_stay(uint64_t addr, uint32_t len, bool to_memory, struct kd_pages **out)
+{
+	return kd_pages_pin_range(addr, len, to_memory, FOLL_LONGTERM, out);
 }
 
 uint32_t kd_user_fit(uint64_t addr, uint32_t len, uint32_t max_pages)

@@ -53,6 +53,11 @@ static struct kd_wc kd_wc_from(const struct ib_wc *wc)
 		return out;
 	}
 	out.byte_len = wc->byte_len;
+	out.write = wc->opcode == IB_WC_RECV_RDMA_WITH_IMM;
+	if (wc->wc_flags & IB_WC_WITH_IMM) {
+		out.with_imm = true;
+		out.imm = be32_to_cpu(wc->ex.imm_data);
+	}
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
 		out.invalidated = true;
 		out.rkey = wc->ex.invalidate_rkey;
@@ -119,6 +124,27 @@ static void kd_done_key(struct ib_cq *cq, struct ib_wc *wc)
 	kd_key_done(from_cqe(wc->wr_cqe), &out);
 }
 
+static void kd_done_raw_send(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kd_wc out = kd_wc_from(wc);
+
+	kd_raw_sent(from_cqe(wc->wr_cqe), &out);
+}
+
+static void kd_done_raw_recv(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kd_wc out = kd_wc_from(wc);
+
+	kd_raw_received(from_cqe(wc->wr_cqe), &out);
+}
+
+static void kd_done_raw_control(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kd_wc out = kd_wc_from(wc);
+
+	kd_raw_control(from_cqe(wc->wr_cqe), &out);
+}
+
 void kd_cqe_init(struct kd_cqe *cqe, enum kd_cqe_kind kind)
 {
 	struct ib_cqe *out = to_cqe(cqe);
@@ -144,6 +170,15 @@ void kd_cqe_init(struct kd_cqe *cqe, enum kd_cqe_kind kind)
 		break;
 	case KD_CQE_KEY:
 		out->done = kd_done_key;
+		break;
+	case KD_CQE_RAW_SEND:
+		out->done = kd_done_raw_send;
+		break;
+	case KD_CQE_RAW_RECV:
+		out->done = kd_done_raw_recv;
+		break;
+	case KD_CQE_RAW_CONTROL:
+		out->done = kd_done_raw_control;
 		break;
 	}
 }

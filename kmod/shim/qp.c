@@ -35,6 +35,8 @@ static void kd_qp_event(struct ib_event *event, void *context)
 /* A READ without MR takes as many SGEs as the device allows, a SEND takes one. */
 static u32 kd_qp_send_sge(struct ib_device *dev, const struct kd_qp_params *params)
 {
+	if (params->send_sges)
+		return params->send_sges;
 	if (!params->max_reads)
 		return 1;
 	return min(dev->attrs.max_send_sge, dev->attrs.max_sge_rd);
@@ -86,7 +88,7 @@ int kd_qp_create(struct kd_cm *cm, const struct kd_qp_params *params, struct kd_
 			.max_send_wr	= params->max_send + 1,
 			.max_recv_wr	= params->max_recv + 1,
 			.max_send_sge	= kd_qp_send_sge(dev, params),
-			.max_recv_sge	= 1,
+			.max_recv_sge	= params->recv_sges ?: 1,
 			.max_rdma_ctxs	= kd_qp_rw_ctxs(dev, port, params),
 		},
 	};

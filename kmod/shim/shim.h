@@ -136,6 +136,17 @@ struct kd_pages {
 	struct page		*pages[];
 };
 
+/* The WR itself is the first member of both. */
+union kd_chain_wr {
+	struct ib_rdma_wr	rdma;
+	struct ib_atomic_wr	atomic;
+};
+
+struct kd_chain {
+	union kd_chain_wr	wrs[KD_CHAIN_MAX];
+	struct ib_sge		sges[KD_CHAIN_SGES + KD_CHAIN_MAX];
+};
+
 struct kd_ib_device {
 	struct ib_device	*ib;
 };
@@ -167,6 +178,8 @@ int kd_post_wrs(struct kd_qp *qp, const struct ib_send_wr *first);
 struct file;
 /* map_node.c: the rest of opening a mapping's node; a negative errno */
 int kd_map_file_open(struct file *file, struct kd_mapping *mapping);
+/* raw_node.c: the same for a raw channel's */
+int kd_raw_file_open(struct file *file, struct kd_channel *channel);
 /* desc_node.c: the ioctls of every file with descriptors; -ENOTTY: it is another */
 long kd_desc_ioctl(struct file *file, unsigned int cmd, void __user *arg);
 struct kdirect_ring_setup;

@@ -29,7 +29,7 @@ struct kd_listener;
 struct kd_device;	/* the core's view of an RDMA device */
 struct kd_file;		/* one open file of a channel's node */
 struct kd_mapping;	/* a remote export made local */
-struct kd_desc_file;	/* one open file with descriptors: of a mapping's node */
+struct kd_desc_file;	/* one open file of a mapping's node, or a raw channel's */
 struct kd_ring;		/* rings of one of those */
 
 /* The shim's objects, opaque to the core. */
@@ -65,6 +65,7 @@ enum {
 #define KD_NAME_MAX	31
 #define KD_TEXT_MAX	160	/* bytes of an error text, NUL included */
 #define KD_PRIVATE_MAX	56	/* bytes of private data in a connection request */
+#define KD_ACCEPT_MAX	196	/* and in an answer */
 #define KD_MAX_PREFIXES	64
 
 /**
@@ -108,6 +109,18 @@ enum {
 	KD_HAS_POLL_CPU		= 1U << 7,
 	KD_HAS_CQ_COUNT		= 1U << 8,
 	KD_HAS_CQ_PERIOD	= 1U << 9,
+	KD_HAS_RAW		= 1U << 10,	/* what only raw channels have */
+};
+
+/* What is set of a raw channel. */
+struct kd_raw_params {
+	bool			hold;
+	uint32_t		retry_count;
+	uint32_t		rnr_retry_count;
+	uint32_t		initiator_depth;
+	uint32_t		responder_resources;
+	uint32_t		data_len;
+	uint8_t			data[KD_ACCEPT_MAX];
 };
 
 /**
@@ -127,6 +140,8 @@ struct kd_listener_params {
 	uint32_t		max_depth;
 	uint32_t		max_message;
 	uint32_t		eager_limit;
+	uint32_t		mode;		/* enum kdirect_mode */
+	struct kd_raw_params	raw;
 };
 
 /**
@@ -150,6 +165,8 @@ struct kd_channel_params {
 	uint32_t		poll_mode;	/* enum kdirect_poll_mode */
 	uint32_t		poll_cpu_percent;
 	uint32_t		cq_count, cq_period_us;	/* both 0: the device's own way */
+	uint32_t		mode;		/* enum kdirect_mode */
+	struct kd_raw_params	raw;
 	uint64_t		owner;
 };
 
@@ -184,6 +201,7 @@ struct kd_device_attr {
 	uint32_t	max_mr_pages;	/* PAGE_SIZE pages of one FRWR MR */
 	uint32_t	max_rd_atom;	/* as responder */
 	uint32_t	max_init_rd_atom;
+	uint32_t	max_length;	/* bytes of one message or RDMA operation */
 	bool		atomics;	/* compare and swap, fetch and add */
 	bool		moderation;	/* kd_cq_moderate() */
 	struct kd_ib_device *ib;	/* the shim's; the core keeps it with the rest */
@@ -235,6 +253,8 @@ struct kd_cm_params {
 	uint32_t	data_len;
 	uint8_t		responder_resources;
 	uint8_t		initiator_depth;
+	uint8_t		retry_count;
+	uint8_t		rnr_retry_count;	/* of the peer */
 };
 
 /**
@@ -244,6 +264,8 @@ struct kd_cm_params {
  * @max_recv:	receives outstanding, without drain
  * @max_reads:	kd_read contexts in use at once
  * @max_read_pages: pages of the largest of them
+ * @send_sges:	entries of one WR of the send side; 0: what the others need
+ * @recv_sges:	of one receive; 0: one
  */
 struct kd_qp_params {
 	struct kd_pd	*pd;
@@ -252,6 +274,8 @@ struct kd_qp_params {
 	uint32_t	max_recv;
 	uint32_t	max_reads;
 	uint32_t	max_read_pages;
+	uint32_t	send_sges;
+	uint32_t	recv_sges;
 };
 
 enum kd_dma_dir {
@@ -278,6 +302,9 @@ enum kd_cqe_kind {
 	KD_CQE_READ,
 	KD_CQE_IO,	/* READ or WRITE of a mapping */
 	KD_CQE_KEY,	/* REG_MR of an export's keys (completes only on error) */
+	KD_CQE_RAW_SEND, /* of a raw channel: anything on the send side */
+	KD_CQE_RAW_RECV,
+	KD_CQE_RAW_CONTROL, /* REG_MR or LOCAL_INV of a fixed buffer's key */
 };
 
 /* Storage of a struct ib_cqe, embedded in whatever is posted. */
@@ -293,6 +320,8 @@ struct kd_cqe {
  * @status_name: of the transport's status, for messages
  * @byte_len:	receives: bytes that arrived
  * @invalidated: receives: the peer asked to invalidate @rkey
+ * @write:	receives: of an RDMA WRITE with immediate
+ * @with_imm:	receives: there is @imm, in host order
  */
 struct kd_wc {
 	int		err;
@@ -300,7 +329,10 @@ struct kd_wc {
 	uint16_t	status;
 	uint32_t	byte_len;
 	bool		invalidated;
+	bool		write;
+	bool		with_imm;
 	uint32_t	rkey;
+	uint32_t	imm;
 	const char	*status_name;
 };
 
@@ -343,6 +375,7 @@ struct kd_event {
 	const char		*device;
 	uint32_t		state;		/* CHANNEL_STATE, MAP_STATE */
 	uint32_t		old_state;
+	bool			held;		/* CHANNEL_STATE */
 	const struct kd_error	*error;
 	struct kd_net		*net;
 };
@@ -371,6 +404,9 @@ struct kd_channel_info {
 	struct kd_error		error;
 	uint32_t		opens;
 	uint32_t		netns;
+	bool			held;		/* raw, as these */
+	uint32_t		peer_len;
+	uint8_t			peer_data[256];
 };
 
 struct kd_export_info {

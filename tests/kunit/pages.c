@@ -500,6 +500,43 @@ static void freed_in_softirq(struct kunit *test)
 	kdk_user_end(&user);
 }
 
+/* For the device to read or to write, by address, and for any time: charged until the end. */
+static void pinned_to_stay(struct kunit *test)
+{
+	struct kd_pages *pages;
+	struct kdk_user user;
+	s64 before;
+	int way;
+
+	if (!kdk_user_begin(test, &user, KDK_PAGES))
+		return;
+	kdk_area_fill(test, &user);
+	before = kdk_charged();
+	for (way = 0; way < 2; way++) {
+		if (kd_pages_pin_stay((unsigned long)kdk_user_at(&user, 4095), 2, way, &pages)) {
+			KUNIT_FAIL(test, "it cannot be pinned");
+			break;
+		}
+		KUNIT_EXPECT_EQ(test, kdk_charged() - before, 2);
+		KUNIT_EXPECT_EQ(test, pages->nr, 2);
+		KUNIT_EXPECT_TRUE(test, folio_maybe_dma_pinned(page_folio(pages->pages[1])));
+		local_bh_disable();
+		kd_pages_free(pages);
+		local_bh_enable();
+		KUNIT_EXPECT_EQ(test, kdk_charged(), before);
+	}
+	kdk_user_hole(&user, 3);
+	KUNIT_EXPECT_EQ(test, kd_pages_pin_stay((unsigned long)kdk_user_at(&user, 0), KDK_BYTES,
+						true, &pages), KD_EFAULT);
+	KUNIT_EXPECT_EQ(test, kdk_charged(), before);
+	if (kdk_limit_memlock(before + 1)) {
+		KUNIT_EXPECT_EQ(test, kd_pages_pin_stay((unsigned long)kdk_user_at(&user, 4095), 2,
+							false, &pages), KD_ENOMEM);
+		KUNIT_EXPECT_EQ(test, kdk_charged(), before);
+	}
+	kdk_user_end(&user);
+}
+
 static struct kunit_case kdk_pages_cases[] = {
 	KUNIT_CASE_PARAM(pin, span_gen_params),
 	KUNIT_CASE(pinned_are_the_callers),
@@ -514,6 +551,7 @@ static struct kunit_case kdk_pages_cases[] = {
 	KUNIT_CASE(copy_fault),
 	KUNIT_CASE_PARAM(alloc_without_memory, whom_gen_params),
 	KUNIT_CASE(freed_in_softirq),
+	KUNIT_CASE(pinned_to_stay),
 	{}
 };
 

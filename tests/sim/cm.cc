@@ -155,7 +155,7 @@ struct RequestMessage {
 	uint64_t from;
 	kd_endpoint to, back;
 	Bytes data;
-	uint8_t responder_resources, initiator_depth;
+	uint8_t responder_resources, initiator_depth, rnr_retry;
 };
 
 void request_arrives(World &w, uint64_t dev_id, const RequestMessage &request)
@@ -192,6 +192,7 @@ void request_arrives(World &w, uint64_t dev_id, const RequestMessage &request)
 	cm->remote = from->id;
 	cm->responder_resources = request.responder_resources;
 	cm->initiator_depth = request.initiator_depth;
+	cm->rnr_retry = request.rnr_retry;
 	from->remote = cm->id;
 	cm_push(w, listener,
 		{.type = KD_CM_CONNECT_REQUEST,
@@ -227,6 +228,7 @@ void reply_arrives(World &w, Cm *cm, const Bytes &data, const kd_cm_params &para
 
 		qp_connect(w, cm->qp, peer && peer->qp ? peer->qp->id : 0, false);
 		cm->qp->reads_out = params.responder_resources;
+		cm->qp->rnr_retry = params.rnr_retry_count;
 	}
 	cm_push(w, cm,
 		{.type = KD_CM_ESTABLISHED,
@@ -473,7 +475,8 @@ int cm_connect(World &w, Cm *cm, const kd_cm_params &params)
 			       .back = cm->local,
 			       .data = padded(cm->dev, params.data, params.data_len, request_data),
 			       .responder_resources = params.responder_resources,
-			       .initiator_depth = params.initiator_depth};
+			       .initiator_depth = params.initiator_depth,
+			       .rnr_retry = params.rnr_retry_count};
 
 	cm->state = Cm::State::Connecting;
 	start_timer(w, cm);
@@ -494,6 +497,7 @@ int cm_accept(World &w, Cm *cm, const kd_cm_params &params)
 		return KD_EINVAL;
 	qp_connect(w, cm->qp, peer && peer->qp ? peer->qp->id : 0, true);
 	cm->qp->reads_out = cm->responder_resources;
+	cm->qp->rnr_retry = cm->rnr_retry;
 	cm->state = Cm::State::Accepting;
 	start_timer(w, cm);
 	Bytes data = padded(cm->dev, params.data, params.data_len, reply_data);

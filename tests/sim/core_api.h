@@ -71,6 +71,16 @@
 	X(map_describe)                                                                            \
 	X(map_command)                                                                             \
 	X(map_command_poll)                                                                        \
+	X(raw_sent)                                                                                \
+	X(raw_received)                                                                            \
+	X(raw_control)                                                                             \
+	X(raw_open)                                                                                \
+	X(raw_connect)                                                                             \
+	X(raw_reject)                                                                              \
+	X(raw_share)                                                                               \
+	X(raw_describe)                                                                            \
+	X(raw_poll)                                                                                \
+	X(raw_waitq)                                                                               \
 	X(ring_create)                                                                             \
 	X(ring_release)                                                                            \
 	X(ring_enter)                                                                              \

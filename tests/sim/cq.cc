@@ -35,6 +35,9 @@ void handle(World &w, Cq *cq, CqEntry &entry)
 	wc.byte_len = entry.byte_len;
 	wc.invalidated = entry.invalidated;
 	wc.rkey = entry.rkey;
+	wc.write = entry.write;
+	wc.with_imm = entry.with_imm;
+	wc.imm = entry.imm;
 	w.sched.preempt();
 	switch (entry.kind) {
 	case KD_CQE_RECV: return core.recv_done(entry.cqe, &wc);
@@ -44,6 +47,9 @@ void handle(World &w, Cq *cq, CqEntry &entry)
 	case KD_CQE_READ: return core.read_done(entry.cqe, &wc);
 	case KD_CQE_IO: return core.io_done(entry.cqe, &wc);
 	case KD_CQE_KEY: return core.key_done(entry.cqe, &wc);
+	case KD_CQE_RAW_SEND: return core.raw_sent(entry.cqe, &wc);
+	case KD_CQE_RAW_RECV: return core.raw_received(entry.cqe, &wc);
+	case KD_CQE_RAW_CONTROL: return core.raw_control(entry.cqe, &wc);
 	}
 }
 

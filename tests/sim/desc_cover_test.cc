@@ -232,6 +232,7 @@ TEST(DescCover, NoRingOfADeadMapping)
 	int err = 0;
 
 	ASSERT_EQ(del_map(p.w, "m"), 0);
+	ASSERT_TRUE(run_until_unmapped(p.w, "m"));
 	EXPECT_FALSE(static_cast<bool>(p.file.make_ring({.sq_entries = 8, .cq_entries = 8}, &err)));
 	EXPECT_EQ(err, KD_ENODEV);
 }

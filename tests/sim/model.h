@@ -50,6 +50,7 @@ struct DevNode {
 	Node *node = nullptr;
 	kd_channel *channel = nullptr;
 	kd_mapping *mapping = nullptr; /* or a mapping's */
+	bool raw = false;              /* the channel is */
 	std::string name;
 	unsigned int opening = 0;
 	bool going = false;
@@ -155,8 +156,9 @@ struct Cm {
 	bool announced = true;    /* its CONNECT_REQUEST was handled: events may come */
 	uint64_t last_sent = 0;   /* when the last message to the peer arrives: order */
 	uint8_t responder_resources = 0, initiator_depth = 0; /* asked for by the peer */
-	bool no_rtu = false;                                  /* raw: never confirms */
-	std::vector<CmEventRecord> history;                   /* delivered, but for requests */
+	uint8_t rnr_retry = 7;
+	bool no_rtu = false;                /* raw: never confirms */
+	std::vector<CmEventRecord> history; /* delivered, but for requests */
 	Sched::Timer timer{};
 	bool timer_set = false;
 
@@ -180,6 +182,8 @@ struct CqEntry {
 	uint32_t byte_len = 0;
 	bool invalidated = false;
 	uint32_t rkey = 0;
+	bool write = false, with_imm = false;
+	uint32_t imm = 0;
 	Bytes data; /* raw receives */
 	uint64_t since = 0;
 };
@@ -225,6 +229,7 @@ struct Pages {
 	uint32_t count = 0; /* pinned for one transfer */
 	uint64_t charged = 0;
 	unsigned int mapped = 0;
+	unsigned int in_use = 0; /* posted without a context, not yet reaped */
 	uint8_t *data() { return user ? user : own.data(); }
 };
 
@@ -284,8 +289,14 @@ struct Mr {
 	Pages *pages = nullptr;
 	Region *region = nullptr; /* a key over a part of it */
 	uint64_t offset = 0;
-	bool writable = false;
-	uint8_t *data() const { return region ? region->memory.data() + offset : pages->data(); }
+	Fixed *fixed = nullptr; /* or over a fixed buffer */
+	bool readable = true, writable = false, atomics = true;
+	uint8_t *data() const
+	{
+		return region  ? region->memory.data() + offset
+		       : fixed ? fixed->user
+			       : pages->data();
+	}
 };
 
 enum class WrKind : uint8_t { Send, Reg, Invalidate, Read, Write, CmpSwap, FetchAdd };
@@ -302,6 +313,9 @@ struct SendWr {
 	Bytes payload;
 	uint64_t dma = 0;         /* Dma::addr, 0 = raw */
 	bool invalidates = false; /* SEND with invalidate */
+	bool with_imm = false;    /* SEND or WRITE with immediate */
+	uint32_t imm = 0;
+	bool own_pages = false;   /* pages without a context */
 	uint32_t rkey = 0;        /* that, or READ and WRITE */
 	uint64_t remote_addr = 0; /* READ, WRITE */
 	uint32_t len = 0;         /* READ, WRITE */
@@ -317,6 +331,10 @@ struct RecvWr {
 	kd_cqe *cqe = nullptr;
 	uint64_t dma = 0;
 	uint32_t len = 0;
+	kd_cqe_kind kind = KD_CQE_RECV;
+	Fixed *fixed = nullptr; /* or this, from offset */
+	uint64_t offset = 0;
+	Pages *pages = nullptr; /* or these */
 };
 
 /* A WR that the consumer has not seen the end of. */
@@ -326,6 +344,7 @@ struct Outstanding {
 	uint64_t dma;
 	bool context; /* of max_reads, and not of max_send */
 	Fixed *fixed = nullptr;
+	Pages *pages = nullptr; /* without a context */
 };
 
 struct Qp {
@@ -337,7 +356,9 @@ struct Qp {
 	Cm *cm = nullptr;
 	Pd *pd = nullptr;
 	Cq *cq = nullptr;
-	bool core = false; /* false: raw */
+	bool core = false;     /* false: raw */
+	bool plain = false;    /* of a raw channel: nobody promises anything about the peer */
+	uint8_t rnr_retry = 7; /* as the peer says; 0: never */
 	uint64_t remote = 0;
 	bool passive = false;
 	bool received = false;

@@ -53,6 +53,8 @@ void World::publish(Node *on, const kd_event &event)
 		on->phase = KDIRECT_STATE_NEW;
 		break;
 	case KDIRECT_EVENT_CHANNEL_STATE:
+		if (event.held && event.state == KDIRECT_STATE_CONNECTING)
+			break;
 		if (!on->last_state.contains(name))
 			fail("state of channel %s, which was not added", name.c_str());
 		else if (on->last_state[name] != event.old_state)
@@ -82,7 +84,7 @@ void World::publish(Node *on, const kd_event &event)
 namespace
 {
 
-int add_node(kd_channel *channel, kd_mapping *mapping, const char *name, kd_node **out)
+int add_node(kd_channel *channel, kd_mapping *mapping, bool raw, const char *name, kd_node **out)
 {
 	World &w = world();
 
@@ -98,6 +100,7 @@ int add_node(kd_channel *channel, kd_mapping *mapping, const char *name, kd_node
 	devnode->node = node;
 	devnode->channel = channel;
 	devnode->mapping = mapping;
+	devnode->raw = raw;
 	devnode->name = name;
 	watch::release(devnode);
 	*out = reinterpret_cast<kd_node *>(devnode);
@@ -110,12 +113,17 @@ extern "C" {
 
 int kd_node_create(struct kd_channel *channel, const char *name, struct kd_node **out)
 {
-	return add_node(channel, nullptr, name, out);
+	return add_node(channel, nullptr, false, name, out);
+}
+
+int kd_raw_node_create(struct kd_channel *channel, const char *name, struct kd_node **out)
+{
+	return add_node(channel, nullptr, true, name, out);
 }
 
 int kd_map_node_create(struct kd_mapping *mapping, const char *name, struct kd_node **out)
 {
-	return add_node(nullptr, mapping, name, out);
+	return add_node(nullptr, mapping, false, name, out);
 }
 
 void kd_node_destroy(struct kd_node *node)

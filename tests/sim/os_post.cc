@@ -287,11 +287,12 @@ int kd_post_invalidate(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_mr *mr)
 	if (w.inject(Op::PostInvalidate))
 		return KD_ENOMEM;
 	check_send_room(self, 1, __func__);
-	mark_posted(cqe, self, KD_CQE_INV, __func__);
+	kd_cqe_kind kind = self->plain ? KD_CQE_RAW_CONTROL : KD_CQE_INV;
+	mark_posted(cqe, self, kind, __func__);
 	SendWr wr;
 	wr.kind = WrKind::Invalidate;
 	wr.cqe = cqe;
-	wr.cqe_kind = KD_CQE_INV;
+	wr.cqe_kind = kind;
 	wr.mr = region;
 	qp_post_send(w, self, std::move(wr));
 	return 0;
@@ -392,6 +393,10 @@ void kd_mr_destroy(struct kd_mr *mr)
 	Mr *self = w.mrs.check(mr, __func__);
 	if (self->pages)
 		fail("kd_mr_destroy() of an MR with pages mapped");
+	for (const auto &qp : w.qps)
+		if (self->fixed && self->state != Mr::State::Free && qp->pd == self->pd &&
+		    qp->state == Qp::State::Rts)
+			fail("kd_mr_destroy() of an MR that the peer can use");
 	w.mrs.remove(self);
 }
 

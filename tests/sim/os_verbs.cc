@@ -204,6 +204,9 @@ int kd_qp_create(struct kd_cm *cm, const struct kd_qp_params *params, struct kd_
 	qp->max_recv = params->max_recv;
 	qp->max_reads = params->max_reads;
 	qp->max_read_pages = params->max_read_pages;
+	qp->plain = params->send_sges;
+	if (params->send_sges > attr.max_send_sge || params->recv_sges > attr.max_recv_sge)
+		fail("a QP of more entries than the device has");
 	if (qp->cq->capacity < sends + params->max_recv + 1)
 		fail("a CQ of %u entries for %u send and %u receive WRs", qp->cq->capacity, sends,
 		     params->max_recv + 1);

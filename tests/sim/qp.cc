@@ -65,7 +65,7 @@ void flush(World &w, Qp *qp)
 		qp->rq.pop_front();
 		cq_push(w, qp->cq,
 			{.qp = qp->id,
-			 .kind = KD_CQE_RECV,
+			 .kind = wr.kind,
 			 .cqe = wr.cqe,
 			 .wr = wr.id,
 			 .status = WC_WR_FLUSH_ERR});
@@ -127,6 +127,8 @@ void retire(World &w, Qp *qp, std::deque<Outstanding> &list, uint64_t last)
 			dma->second.in_use--;
 		if (wr.fixed)
 			wr.fixed->in_use--;
+		if (wr.pages)
+			wr.pages->in_use--;
 		for (auto &[key, read] : w.reads)
 			if (wr.context && read.qp == qp && read.wr == wr.wr)
 				read.done = true;
@@ -227,7 +229,8 @@ uint64_t qp_post_send(World &w, Qp *qp, SendWr wr)
 	wr.id = qp->next_wr++;
 	uint64_t id = wr.id;
 
-	qp->out_send.push_back({wr.id, wr.cqe, wr.dma, wr.pages != nullptr, wr.fixed});
+	qp->out_send.push_back({wr.id, wr.cqe, wr.dma, wr.pages && !wr.own_pages, wr.fixed,
+				wr.own_pages ? wr.pages : nullptr});
 	qp->sq.push_back(std::move(wr));
 	if (qp->state == Qp::State::Error)
 		flush(w, qp);
@@ -239,7 +242,7 @@ uint64_t qp_post_send(World &w, Qp *qp, SendWr wr)
 uint64_t qp_post_recv(World &w, Qp *qp, RecvWr wr)
 {
 	wr.id = qp->next_wr++;
-	qp->out_recv.push_back({wr.id, wr.cqe, wr.dma, false});
+	qp->out_recv.push_back({wr.id, wr.cqe, wr.dma, false, wr.fixed, wr.pages});
 	qp->rq.push_back(wr);
 	if (qp->state == Qp::State::Error)
 		flush(w, qp);

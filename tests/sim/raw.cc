@@ -81,7 +81,8 @@ void RawConnection::handle(CmEventRecord &event)
 			make_queue();
 		cm_connect(world, cm(),
 			   {request.data(), static_cast<uint32_t>(request.size()),
-			    request_terms.responder_resources, request_terms.initiator_depth});
+			    request_terms.responder_resources, request_terms.initiator_depth, 6,
+			    7});
 		break;
 	case KD_CM_ESTABLISHED: is_established = true; break;
 	case KD_CM_OTHER: break;
@@ -93,7 +94,7 @@ void RawConnection::accept(const Bytes &private_data, Terms terms)
 {
 	cm_accept(world, cm(),
 		  {private_data.data(), static_cast<uint32_t>(private_data.size()),
-		   terms.responder_resources, terms.initiator_depth});
+		   terms.responder_resources, terms.initiator_depth, 6, 7});
 }
 
 void RawConnection::reject(const Bytes &private_data)

@@ -64,8 +64,12 @@ Mr *accessible(World &w, Qp *peer, const SendWr &wr)
 	uint64_t addr = wr.remote_addr;
 	uint32_t len = wr.len;
 
-	if (!mr || (wr.kind != WrKind::Read && !mr->writable) || !fits_atomics(peer, wr) ||
-	    addr < mr->addr || addr - mr->addr > mr->len || len > mr->len - (addr - mr->addr))
+	bool allowed = mr && (wr.kind == WrKind::Read ? mr->readable
+			      : is_atomic(wr)         ? mr->atomics && mr->writable
+						      : mr->writable);
+
+	if (!allowed || !fits_atomics(peer, wr) || addr < mr->addr || addr - mr->addr > mr->len ||
+	    len > mr->len - (addr - mr->addr))
 		return nullptr;
 	return mr;
 }
@@ -73,6 +77,8 @@ Mr *accessible(World &w, Qp *peer, const SendWr &wr)
 /* The bytes of a READ or WRITE, which the memory at the other end still is for. */
 void transfer(World &w, SendWr &wr, Mr *mr)
 {
+	if (!wr.len)
+		return;
 	uint8_t *remote = mr->data() + (wr.remote_addr - mr->addr);
 	auto dma = w.dmas.find(wr.dma);
 
@@ -100,6 +106,33 @@ void transfer(World &w, SendWr &wr, Mr *mr)
 		dma->second.arrived.assign(reinterpret_cast<char *>(remote), wr.len);
 }
 
+/* Nothing but its own completions tells a raw channel what the peer thinks of it. */
+bool promised(const Qp *qp, const Qp *peer)
+{
+	return qp->core && peer->core && !qp->plain && !peer->plain;
+}
+
+/* The peer's QP has no receive. */
+Outcome rnr(World &w, Qp *qp, SendWr &wr)
+{
+	return stall(w, qp, wr, qp->rnr_retry ? rnr_timeout : 0, WC_RNR_RETRY_EXC_ERR);
+}
+
+/* What takes the first receive of @peer, and its immediate data. */
+CqEntry consume(Qp *peer, const SendWr &wr)
+{
+	RecvWr recv = peer->rq.front();
+
+	peer->rq.pop_front();
+	return {.qp = peer->id,
+		.kind = recv.kind,
+		.cqe = recv.cqe,
+		.wr = recv.id,
+		.write = wr.kind == WrKind::Write,
+		.with_imm = wr.with_imm,
+		.imm = wr.imm};
+}
+
 const char *verb(const SendWr &wr)
 {
 	return is_atomic(wr) ? "atomic operation" : wr.kind == WrKind::Write ? "WRITE" : "READ";
@@ -124,13 +157,23 @@ void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
 	}
 	Mr *mr = accessible(w, peer, *wr);
 	if (!mr) {
-		if (qp->core && peer->core)
+		if (promised(qp, peer))
 			fail("memory was taken away while an RDMA %s was under way", verb(*wr));
 		qp_breaks(w, peer);
 		qp_wr_done(w, qp, wr_id, WC_REM_ACCESS_ERR);
 		return;
 	}
+	if (wr->with_imm && peer->rq.empty()) {
+		qp_wr_done(w, qp, wr_id, WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
 	transfer(w, *wr, mr);
+	if (wr->with_imm) {
+		CqEntry entry = consume(peer, *wr);
+
+		entry.byte_len = wr->len;
+		cq_push(w, peer->cq, std::move(entry));
+	}
 	qp_wr_done(w, qp, wr_id, WC_SUCCESS);
 }
 
@@ -149,9 +192,11 @@ Outcome execute_one_sided(World &w, Qp *qp, SendWr &wr)
 		return stall(w, qp, wr, w.opts.retry_timeout, WC_RETRY_EXC_ERR);
 	if (read && in_flight >= qp->reads_out)
 		return Outcome::Stalled;
+	if (wr.with_imm && peer->rq.empty())
+		return rnr(w, qp, wr);
 	wr.stalled_since = 0;
 	if (!accessible(w, peer, wr)) {
-		if (qp->core && peer->core)
+		if (promised(qp, peer))
 			fail("RDMA %s outside of any registered memory", verb(wr));
 		qp_breaks(w, peer);
 		return failed(w, qp, wr, WC_REM_ACCESS_ERR);
@@ -166,25 +211,25 @@ Outcome execute_one_sided(World &w, Qp *qp, SendWr &wr)
 Outcome execute_send(World &w, Qp *qp, SendWr &wr)
 {
 	Qp *peer = reach(w, qp);
-	if (qp->dev->iwarp() && qp->passive && !qp->received && qp->core && peer && peer->core)
+	if (qp->dev->iwarp() && qp->passive && !qp->received && peer && promised(qp, peer))
 		fail("iWARP: the accepting side sends first");
 	if (!peer)
 		return stall(w, qp, wr, w.opts.retry_timeout, WC_RETRY_EXC_ERR);
 	if (peer->rq.empty()) {
-		if (qp->core && peer->core && !w.opts.allow_rnr)
+		if (promised(qp, peer) && !w.opts.allow_rnr)
 			fail("receiver not ready: a SEND without a posted receive");
 		if (qp->dev->iwarp()) {
 			qp_breaks(w, peer);
 			return failed(w, qp, wr, WC_RETRY_EXC_ERR);
 		}
-		return stall(w, qp, wr, rnr_timeout, WC_RNR_RETRY_EXC_ERR);
+		return rnr(w, qp, wr);
 	}
 	RecvWr recv = peer->rq.front();
-	CqEntry entry{.qp = peer->id, .kind = KD_CQE_RECV, .cqe = recv.cqe, .wr = recv.id};
 	if (wr.payload.size() > recv.len) {
-		if (qp->core && peer->core)
+		if (promised(qp, peer))
 			fail("SEND of %zu bytes into a receive of %u", wr.payload.size(), recv.len);
-		peer->rq.pop_front();
+		CqEntry entry = consume(peer, wr);
+
 		entry.status = WC_LOC_LEN_ERR;
 		cq_push(w, peer->cq, std::move(entry));
 		qp_breaks(w, peer);
@@ -199,13 +244,17 @@ Outcome execute_send(World &w, Qp *qp, SendWr &wr)
 		}
 		mr->state = Mr::State::Free;
 		mr->remotely_invalidated = true;
-		entry.invalidated = true;
-		entry.rkey = wr.rkey;
 	}
-	peer->rq.pop_front();
+	CqEntry entry = consume(peer, wr);
+	entry.invalidated = wr.invalidates;
+	entry.rkey = wr.invalidates ? wr.rkey : 0;
 	peer->received = true;
 	if (auto dma = w.dmas.find(recv.dma); dma != w.dmas.end())
 		dma->second.arrived = wr.payload;
+	else if (recv.fixed && !wr.payload.empty())
+		recv.fixed->arrived.push_back({recv.offset, wr.payload});
+	else if (recv.pages && !wr.payload.empty())
+		std::memcpy(recv.pages->data(), wr.payload.data(), wr.payload.size());
 	entry.byte_len = static_cast<uint32_t>(wr.payload.size());
 	if (!peer->core)
 		entry.data = wr.payload;

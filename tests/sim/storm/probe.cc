@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #include "../../../kmod/core/channel.hh"
+#include "../../../kmod/core/raw.hh"
 #include "../core_api.h"
 
 #ifndef KD_INSTANCE_TABLE
@@ -44,6 +45,8 @@ uint32_t cqe_state(const void *cqe, uint32_t kind)
 	case KD_CQE_SEND: return queue_state(KD_CONTAINER(at, TxSlot, cqe)->queue);
 	case KD_CQE_OFFER: return queue_state(KD_CONTAINER(at, OfferSlot, reg_cqe)->queue);
 	case KD_CQE_INV: return queue_state(KD_CONTAINER(at, OfferSlot, inv_cqe)->queue);
+	case KD_CQE_RAW_SEND:
+	case KD_CQE_RAW_RECV: return queue_state(KD_CONTAINER(at, RawSlot, cqe)->queue);
 	default: return queue_state(KD_CONTAINER(at, FetchSlot, cqe)->queue);
 	}
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plain.h"
+
+#include <cstring>
+
+#include "watch.h"
+
+namespace sim
+{
+
+PlainFile &PlainFile::operator=(PlainFile &&other) noexcept
+{
+	if (this != &other) {
+		close();
+		world = other.world;
+		node = other.node;
+		file = std::exchange(other.file, nullptr);
+	}
+	return *this;
+}
+
+void PlainFile::close()
+{
+	kd_desc_file *closing = std::exchange(file, nullptr);
+
+	if (closing)
+		call([&](const CoreApi &core) {
+			watch::acquire(closing);
+			core.desc_release(closing);
+			return 0;
+		});
+}
+
+template <typename Fn>
+int PlainFile::call(const Fn &fn)
+{
+	int err = 0;
+
+	world->call(
+		[&] {
+			Fiber *self = world->sched.current();
+
+			self->pauses = 0;
+			watch::acquire(&world->devnodes);
+			err = fn(*node->core);
+			if (file)
+				watch::release(file);
+			if (!self->held.empty())
+				fail("an ioctl returned with a lock held");
+		},
+		"ioctl", node);
+	return err;
+}
+
+int PlainFile::submit(kdirect_submit &batch)
+{
+	return call([&](const CoreApi &core) { return core.desc_submit(file, &batch); });
+}
+
+int PlainFile::set_buffer(uint32_t index, const void *addr, uint64_t length)
+{
+	kdirect_buffer buffer{};
+
+	buffer.addr = reinterpret_cast<uint64_t>(addr);
+	buffer.length = length;
+	buffer.index = index;
+	return call([&](const CoreApi &core) { return core.desc_buffer_set(file, &buffer); });
+}
+
+int PlainFile::del_buffer(uint32_t index)
+{
+	return call([&](const CoreApi &core) { return core.desc_buffer_del(file, index); });
+}
+
+int PlainFile::share(uint32_t index, uint32_t access, kdirect_share &out)
+{
+	out = {};
+	out.index = index;
+	out.access = access;
+	return call([&](const CoreApi &core) { return core.raw_share(file, &out); });
+}
+
+int PlainFile::connect(const kdirect_raw_connect &terms, bool nowait)
+{
+	return call([&](const CoreApi &core) { return core.raw_connect(file, &terms, nowait); });
+}
+
+int PlainFile::reject(const std::string &data)
+{
+	kdirect_raw_connect terms{};
+
+	std::memcpy(terms.data, data.data(), data.size());
+	terms.length = static_cast<uint32_t>(data.size());
+	return call([&](const CoreApi &core) { return core.raw_reject(file, &terms); });
+}
+
+kdirect_raw_info PlainFile::info()
+{
+	kdirect_raw_info info{};
+
+	call([&](const CoreApi &core) {
+		core.raw_describe(file, &info);
+		return 0;
+	});
+	return info;
+}
+
+uint32_t PlainFile::poll()
+{
+	return static_cast<uint32_t>(
+		call([&](const CoreApi &core) { return static_cast<int>(core.raw_poll(file)); }));
+}
+
+int PlainFile::post(const std::vector<kdirect_desc> &descs)
+{
+	kdirect_submit batch{};
+	auto at = reinterpret_cast<uint64_t>(descs.data());
+
+	world->user[at] = descs.size() * sizeof(descs[0]);
+	batch.descs = at;
+	batch.nr_descs = static_cast<uint32_t>(descs.size());
+	int err = submit(batch);
+	world->user.erase(at);
+	return err ? err : batch.submitted == descs.size() ? 0 : KD_EAGAIN;
+}
+
+std::vector<kdirect_completion> PlainFile::await(std::size_t count, uint64_t timeout_ns)
+{
+	std::vector<kdirect_completion> done(count);
+	auto base = reinterpret_cast<uint64_t>(done.data());
+	std::size_t have = 0;
+
+	world->user[base] = count * sizeof(done[0]);
+	while (have < count) {
+		kdirect_submit batch{};
+
+		batch.completions = base + have * sizeof(done[0]);
+		batch.nr_completions = static_cast<uint32_t>(count - have);
+		batch.min_completions = 1;
+		batch.timeout_ns = timeout_ns;
+		if (submit(batch))
+			break;
+		have += batch.completed;
+	}
+	world->user.erase(base);
+	done.resize(have);
+	return done;
+}
+
+kdirect_completion PlainFile::one(const kdirect_desc &desc)
+{
+	kdirect_completion none{};
+
+	none.result = -9999;
+	if (post({desc}))
+		return none;
+	auto done = await(1);
+	return done.empty() ? none : done[0];
+}
+
+PlainFile open_plain(World &w, const std::string &name, int *err)
+{
+	kd_desc_file *file = nullptr;
+	int result = KD_ENOENT;
+	Node *on = w.here();
+
+	w.call(
+		[&] {
+			DevNode *found = nullptr;
+
+			for (const auto &devnode : w.devnodes)
+				if (devnode->name == name && devnode->node == on && devnode->raw &&
+				    !devnode->going)
+					found = devnode.get();
+			if (!found)
+				return;
+			found->opening++;
+			watch::acquire(found);
+			result = on->core->raw_open(found->channel, &file);
+			watch::release(found);
+			watch::release(&w.devnodes);
+			found->opening--;
+			for (const auto &fiber : w.sched.all())
+				if (!std::strcmp(fiber->blocked_in, "kd_node_destroy"))
+					w.sched.wake(fiber.get());
+		},
+		"open", on);
+	if (err)
+		*err = result;
+	return result ? PlainFile() : PlainFile(&w, on, file);
+}
+
+kdirect_desc work(uint8_t opcode, uint64_t addr, uint32_t length, uint64_t user_data)
+{
+	kdirect_desc desc{};
+
+	desc.opcode = opcode;
+	desc.addr = addr;
+	desc.length = length;
+	desc.user_data = user_data;
+	return desc;
+}
+
+kdirect_desc work_fixed(uint8_t opcode, uint16_t buffer, uint64_t offset, uint32_t length,
+			uint64_t user_data)
+{
+	kdirect_desc desc = work(opcode, offset, length, user_data);
+
+	desc.flags = KDIRECT_DESC_FIXED;
+	desc.buffer = buffer;
+	return desc;
+}
+
+kdirect_desc remote(kdirect_desc desc, uint64_t addr, uint32_t rkey)
+{
+	desc.remote = addr;
+	desc.rkey = rkey;
+	return desc;
+}
+
+kdirect_raw_connect raw_terms(const std::string &data, uint8_t rnr_retry)
+{
+	kdirect_raw_connect terms{};
+
+	std::memcpy(terms.data, data.data(), data.size());
+	terms.length = static_cast<uint32_t>(data.size());
+	terms.initiator_depth = terms.responder_resources = 4;
+	terms.retry_count = 6;
+	terms.rnr_retry_count = rnr_retry;
+	return terms;
+}
+
+} // namespace sim
