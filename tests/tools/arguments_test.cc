@@ -32,6 +32,30 @@ std::string refusal(const Object &object, std::string_view command, const Words 
 	return "accepted";
 }
 
+TEST(Arguments, RawChannelAdd)
+{
+	const Arguments arguments =
+		parse(channel_object, "add",
+		      {"r0", "to", "[fd00::1]:7471", "mode", "raw", "private-data", "6869", "hold",
+		       "rnr-retry-count", "0", "poll-queues", "1"});
+
+	EXPECT_EQ(arguments.number("mode", 9), 1U);
+	EXPECT_EQ(std::get<std::string>(arguments.find("private-data")->value), "hi");
+	EXPECT_TRUE(arguments.has("hold"));
+	EXPECT_EQ(arguments.number("rnr-retry-count", 9), 0U);
+	EXPECT_EQ(refusal(channel_object, "add",
+			  {"r0", "to", "10.0.0.2:1", "mode", "raw", "private-data", "123"}),
+		  "private-data '123': two hexadecimal digits for each byte");
+	EXPECT_EQ(refusal(listener_object, "add",
+			  {"l", "addr", "10.0.0.2", "port", "1", "mode", "raw", "private-data",
+			   std::string(2 * 196, '0')}),
+		  "accepted");
+	EXPECT_EQ(refusal(listener_object, "add",
+			  {"l", "addr", "10.0.0.2", "port", "1", "mode", "raw", "private-data",
+			   std::string(2 * 197, '0')}),
+		  "private-data '" + std::string(2 * 197, '0') + "': more than 196 bytes");
+}
+
 TEST(Arguments, ChannelAdd)
 {
 	const Arguments arguments =
@@ -108,8 +132,9 @@ TEST(Arguments, NamesTheValueAndWhatIsValid)
 	EXPECT_EQ(add("drain-timeout", "9ms"), "drain-timeout '9ms': must be 10ms to 60s");
 	EXPECT_EQ(add("deep", "1"), "unknown key 'deep': use to, from, queues, poll-queues, depth, "
 				    "max-message, eager-limit, keep-alive, connect-timeout, "
-				    "drain-timeout, poll-mode, poll-cpu, cq-count, cq-period or "
-				    "nowait");
+				    "drain-timeout, poll-mode, poll-cpu, cq-count, cq-period, "
+				    "mode, private-data, hold, retry-count, rnr-retry-count, "
+				    "initiator-depth, responder-resources or nowait");
 	EXPECT_EQ(add("poll-mode", "often"), "poll-mode 'often': must be busy, hybrid or adaptive");
 	EXPECT_EQ(add("poll-cpu", "0"), "poll-cpu '0': must be 1 to 100");
 	EXPECT_EQ(add("cq-count", "65536"), "cq-count '65536': must be 0 to 65535");

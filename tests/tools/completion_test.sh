@@ -46,7 +46,8 @@ offers 'kdirect -d ch sh c' c0
 offers 'kdirect channel show c0 '
 offers 'kdirect channel add ' help
 offers 'kdirect channel add c1 ' to from queues poll-queues depth max-message eager-limit \
-	keep-alive connect-timeout drain-timeout poll-mode poll-cpu cq-count cq-period nowait
+	keep-alive connect-timeout drain-timeout poll-mode poll-cpu cq-count cq-period nowait mode \
+	private-data hold retry-count rnr-retry-count initiator-depth responder-resources
 offers 'kdirect channel add c1 to 10.0.0.2:7471 q' queues
 offers 'kdirect channel add c1 to 10.0.0.2:74'
 offers 'kdirect channel add c1 to [fd00::2]:7471 keep-alive ' off

@@ -104,6 +104,14 @@ TEST(Time, MillisecondsSaturate)
 	EXPECT_EQ(ms_to_ns(UINT64_MAX), UINT64_MAX);
 }
 
+TEST(Quantity, Bytes)
+{
+	EXPECT_EQ(parse_bytes("00ffA5", 3), std::string("\0\xff\xa5", 3));
+	for (const char *bad : {"", "0", "000", "0g", "g0", "0x10", " 00", "+1", "-1"})
+		EXPECT_THROW(parse_bytes(bad, 100), BadValue) << bad;
+	EXPECT_THROW(parse_bytes("00000000", 3), BadValue);
+}
+
 TEST(Quantity, WhatIsPrintedCanBeTyped)
 {
 	for (uint64_t value = 1; value < 1ULL << 40; value = value * 3 + 1)

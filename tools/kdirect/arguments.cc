@@ -75,6 +75,7 @@ std::string describe_range(const Parameter &parameter)
 	case Type::count16:
 	case Type::count32:
 	case Type::port: return fmt::format("{} to {}", parameter.min, parameter.max);
+	case Type::bytes: return fmt::format("up to {} bytes", parameter.max);
 	case Type::size:
 	case Type::size64:
 		return fmt::format("{} to {}", format_size(parameter.min),
@@ -124,6 +125,7 @@ Value parse_value(const Parameter &parameter, std::string_view text)
 	case Type::name:
 	case Type::listener: return checked(text, check_name);
 	case Type::channel: return checked(text, check_channel_name);
+	case Type::bytes: return parse_bytes(text, parameter.max);
 	case Type::choice: return parse_choice(parameter, text);
 	}
 	return std::monostate();

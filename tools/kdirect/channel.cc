@@ -25,6 +25,8 @@ constexpr Field fields[] = {
 	{KDIRECT_A_ADDR, "peer", Format::endpoint},
 	{KDIRECT_A_DEV_NAME, "device", Format::text},
 	{KDIRECT_A_LISTENER, "listener", Format::text},
+	{KDIRECT_A_MODE, "mode", Format::mode},
+	{KDIRECT_A_HELD, "held", Format::flag},
 	{KDIRECT_A_ERROR, "error", Format::error},
 	{KDIRECT_A_LOCAL_ADDR, "local", Format::endpoint, 1},
 	{KDIRECT_A_SRC_ADDR, "from", Format::address, 1},
@@ -40,10 +42,16 @@ constexpr Field fields[] = {
 	{KDIRECT_A_POLL_CPU_PERCENT, "poll-cpu", Format::percent, 2},
 	{KDIRECT_A_CQ_COUNT, "cq-count", Format::number, 2},
 	{KDIRECT_A_CQ_PERIOD_US, "cq-period", Format::time_us, 2},
-	{KDIRECT_A_STATE_AGE_MS, "state-age", Format::time_ms, 3},
-	{KDIRECT_A_OPENS, "opens", Format::number, 3},
-	{KDIRECT_A_NETNS, "netns", Format::number, 3},
-	{KDIRECT_A_CAUSE, "cause", Format::text, 4},
+	{KDIRECT_A_INITIATOR_DEPTH, "initiator-depth", Format::number, 3},
+	{KDIRECT_A_RESPONDER_RESOURCES, "responder-resources", Format::number, 3},
+	{KDIRECT_A_RETRY_COUNT, "retry-count", Format::number, 3},
+	{KDIRECT_A_RNR_RETRY_COUNT, "rnr-retry-count", Format::number, 3},
+	{KDIRECT_A_PRIVATE_DATA, "private-data", Format::bytes, 4},
+	{KDIRECT_A_PEER_DATA, "peer-data", Format::bytes, 4},
+	{KDIRECT_A_STATE_AGE_MS, "state-age", Format::time_ms, 5},
+	{KDIRECT_A_OPENS, "opens", Format::number, 5},
+	{KDIRECT_A_NETNS, "netns", Format::number, 5},
+	{KDIRECT_A_CAUSE, "cause", Format::text, 6},
 };
 
 constexpr View view{"channel", KDIRECT_A_NAME, "name", fields};
@@ -71,7 +79,7 @@ bool is_ending(uint64_t state)
 	return state == KDIRECT_STATE_DELETING || state == KDIRECT_STATE_DEAD;
 }
 
-// Whether the channel is live; throws if it has failed.
+// Whether the channel is live, or held; throws if it has failed.
 bool settled(Client &client, const std::string &name, const Event &event)
 {
 	switch (judge(event, name)) {
@@ -87,11 +95,13 @@ bool settled(Client &client, const std::string &name, const Event &event)
 // As settled(), after events were lost.
 bool settled(Client &client, const std::string &name)
 {
-	const uint64_t state = state_of(client, name);
+	const auto channel = find(client, KDIRECT_CMD_CHANNEL_GET, name);
+	const uint64_t state = channel ? channel->number(KDIRECT_A_STATE).value_or(0)
+				       : static_cast<uint64_t>(KDIRECT_STATE_DEAD);
 
 	if (is_ending(state))
 		throw ObjectError("it failed, and the event that tells why was lost");
-	return state == KDIRECT_STATE_LIVE;
+	return state == KDIRECT_STATE_LIVE || channel->has(KDIRECT_A_HELD);
 }
 
 int wait_until_live(Client &client, EventStream &events, Signals &signals, const std::string &name)
@@ -116,7 +126,10 @@ void check_queues(const Arguments &arguments)
 {
 	const uint64_t queues = arguments.number("queues", 1);
 	const uint64_t poll_queues = arguments.number("poll-queues", 0);
+	const bool raw = arguments.number("mode", KDIRECT_MODE_SESSION) == KDIRECT_MODE_RAW;
 
+	if (raw && (queues > 1 || poll_queues > 1))
+		throw UsageError("queues and poll-queues: a raw channel has one queue");
 	if (queues + poll_queues < 1 || queues + poll_queues > max_data_queues)
 		throw UsageError(fmt::format("queues {} and poll-queues {}: together they must "
 					     "be 1 to {}",
@@ -136,6 +149,7 @@ int add(const Arguments &arguments, const Output &)
 {
 	check_queues(arguments);
 	check_from(arguments);
+	check_raw(arguments);
 
 	Client client;
 
@@ -231,6 +245,13 @@ constexpr Parameter add_parameters[] = {
 	poll_cpu_parameter,
 	cq_count_parameter,
 	cq_period_parameter,
+	mode_parameter,
+	private_data_parameter(56),
+	hold_parameter,
+	retry_count_parameter,
+	rnr_retry_count_parameter,
+	initiator_depth_parameter,
+	responder_resources_parameter,
 	nowait_parameter,
 };
 
@@ -253,7 +274,7 @@ constexpr Command commands[] = {
 	},
 	{
 		.name = "add",
-		.help = "connect to a listener, and wait until the channel is live",
+		.help = "connect to a listener, and wait until the channel is live, or held",
 		.takes = Name::fresh,
 		.parameters = add_parameters,
 		.run = add,

@@ -30,6 +30,7 @@ enum class Type {
 	name,
 	listener, // the name of one
 	channel,
+	bytes,  // in hexadecimal; max of them at most
 	choice, // one of Parameter::words; the attribute is its place among them
 };
 

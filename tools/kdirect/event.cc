@@ -58,6 +58,7 @@ Event parse_event(const Attributes &attributes)
 
 	event.state = attributes.number(map ? KDIRECT_A_MAP_STATE : KDIRECT_A_STATE);
 	event.old_state = attributes.number(map ? KDIRECT_A_OLD_MAP_STATE : KDIRECT_A_OLD_STATE);
+	event.held = attributes.has(KDIRECT_A_HELD);
 	event.listener = text(KDIRECT_A_LISTENER);
 	event.error = static_cast<int>(attributes.number(KDIRECT_A_ERROR).value_or(0));
 	event.cause = text(KDIRECT_A_CAUSE);
@@ -75,6 +76,8 @@ std::string describe(const Event &event)
 	if (is_state(event) && event.old_state && event.state)
 		text += fmt::format(" {} -> {}", state_in(event, *event.old_state),
 				    state_in(event, *event.state));
+	if (event.held)
+		text += " held";
 	if (!event.listener.empty())
 		text += " listener " + escape(event.listener);
 	if (event.error)
@@ -92,6 +95,8 @@ Json to_json(const Event &event)
 		json["old_state"] = state_in(event, *event.old_state);
 		json["state"] = state_in(event, *event.state);
 	}
+	if (event.held)
+		json["held"] = true;
 	if (!event.listener.empty())
 		json["listener"] = event.listener;
 	if (event.error) {
@@ -135,7 +140,8 @@ Verdict judge(const Event &event, const std::string &name)
 		return Verdict::waiting;
 	if (event.type == KDIRECT_EVENT_CHANNEL_REMOVED)
 		return Verdict::removed;
-	if (event.type == KDIRECT_EVENT_CHANNEL_STATE && event.state == KDIRECT_STATE_LIVE)
+	if (event.type == KDIRECT_EVENT_CHANNEL_STATE &&
+	    (event.held || event.state == KDIRECT_STATE_LIVE))
 		return Verdict::live;
 	return Verdict::waiting;
 }
@@ -178,6 +184,11 @@ std::string queue_kind_name(uint64_t kind)
 	constexpr std::string_view names[] = {"control", "interrupt", "poll"};
 
 	return name_in(names, "kind", kind);
+}
+
+std::string mode_name(uint64_t mode)
+{
+	return name_in(modes, "mode", mode);
 }
 
 std::string poll_mode_name(uint64_t mode)

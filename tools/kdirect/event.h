@@ -17,6 +17,7 @@ struct Event {
 	uint64_t type = 0; // enum kdirect_event
 	std::string name;  // of the listener or channel, or of the device
 	std::optional<uint64_t> state, old_state;
+	bool held = false;    // a raw channel waits for its program
 	std::string listener; // that accepted the channel
 	int error = 0;
 	std::string cause;
@@ -47,6 +48,9 @@ private:
 // In the order of enum kdirect_poll_mode.
 constexpr std::string_view poll_modes[] = {"busy", "hybrid", "adaptive"};
 
+// In the order of enum kdirect_mode.
+constexpr std::string_view modes[] = {"session", "raw"};
+
 enum class Verdict { waiting, live, removed };
 
 Verdict judge(const Event &event, const std::string &name);
@@ -57,6 +61,7 @@ std::string event_name(uint64_t type);
 std::string transport_name(uint64_t transport);
 std::string queue_kind_name(uint64_t kind);
 std::string poll_mode_name(uint64_t mode);
+std::string mode_name(uint64_t mode);
 std::string map_state_name(uint64_t state);
 
 } // namespace kdirect

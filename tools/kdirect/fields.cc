@@ -62,6 +62,15 @@ std::string format_guid(uint64_t guid)
 			   guid >> 16 & 0xffff, guid & 0xffff);
 }
 
+std::string to_hex(Bytes bytes)
+{
+	std::string text;
+
+	for (const std::byte byte : bytes)
+		text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+	return text;
+}
+
 std::string json_key(std::string_view key, std::string_view suffix)
 {
 	std::string name(key);
@@ -217,6 +226,8 @@ std::optional<std::string> to_text(const Field &field, const Attributes &attribu
 	case Format::transport: return transport_name(number);
 	case Format::queue_kind: return queue_kind_name(number);
 	case Format::poll_mode: return poll_mode_name(number);
+	case Format::mode: return mode_name(number);
+	case Format::bytes: return to_hex(*attributes.find(field.attr));
 	case Format::map_state: return map_state_name(number);
 	case Format::hex: return fmt::format("{:016x}", number);
 	case Format::flag: return "yes";

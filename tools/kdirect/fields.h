@@ -32,6 +32,8 @@ enum class Format {
 	transport,
 	queue_kind,
 	poll_mode,
+	mode,
+	bytes, // in hexadecimal
 	map_state,
 	hex,
 	flag,   // the key alone, if it is there

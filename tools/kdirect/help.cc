@@ -34,6 +34,7 @@ std::string placeholder(const Parameter &parameter)
 	case Type::name: return "NAME";
 	case Type::listener: return "LISTENER";
 	case Type::channel: return "CHANNEL";
+	case Type::bytes: return "HEX";
 	case Type::choice: return fmt::format("{}", fmt::join(parameter.words, "|"));
 	}
 	return {};

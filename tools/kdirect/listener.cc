@@ -24,9 +24,16 @@ constexpr Field fields[] = {
 	{KDIRECT_A_MAX_DEPTH, "max-depth", Format::number, 1},
 	{KDIRECT_A_MAX_MESSAGE, "max-message", Format::size, 1},
 	{KDIRECT_A_EAGER_LIMIT, "eager-limit", Format::size, 1},
+	{KDIRECT_A_MODE, "mode", Format::mode, 1},
+	{KDIRECT_A_HOLD, "hold", Format::flag, 1},
+	{KDIRECT_A_INITIATOR_DEPTH, "initiator-depth", Format::number, 1},
+	{KDIRECT_A_RESPONDER_RESOURCES, "responder-resources", Format::number, 1},
+	{KDIRECT_A_RETRY_COUNT, "retry-count", Format::number, 1},
+	{KDIRECT_A_RNR_RETRY_COUNT, "rnr-retry-count", Format::number, 1},
 	{KDIRECT_A_ACCEPTED, "accepted", Format::number, 2},
 	{KDIRECT_A_REJECTED, "rejected", Format::number, 2},
 	{KDIRECT_A_NETNS, "netns", Format::number, 2},
+	{KDIRECT_A_PRIVATE_DATA, "private-data", Format::bytes, 3},
 };
 
 constexpr View view{"listener", KDIRECT_A_NAME, "name", fields};
@@ -58,6 +65,7 @@ void check_allow(const Arguments &arguments)
 int add(const Arguments &arguments, const Output &)
 {
 	check_allow(arguments);
+	check_raw(arguments);
 
 	Client client;
 
@@ -142,10 +150,17 @@ constexpr Parameter add_parameters[] = {
 		.min = 1,
 		.max = 1024,
 		.preset = "128",
-		.help = "messages in flight per queue and direction",
+		.help = "messages in flight per queue and direction; the depth of raw channels",
 	},
 	max_message_parameter,
 	highest_eager_limit(),
+	mode_parameter,
+	private_data_parameter(196),
+	hold_parameter,
+	retry_count_parameter,
+	rnr_retry_count_parameter,
+	initiator_depth_parameter,
+	responder_resources_parameter,
 };
 
 constexpr Parameter set_parameters[] = {

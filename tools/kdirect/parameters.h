@@ -3,8 +3,12 @@
 // here as well since a refusal before anything is sent can name what was typed.
 #pragma once
 
+#include <string>
+
+#include "arguments.h"
 #include "command.h"
 #include "event.h"
+#include "failure.h"
 #include "kdirect_netlink.h"
 #include "quantity.h"
 
@@ -118,6 +122,81 @@ constexpr Parameter read_only_parameter{
 	.attr = KDIRECT_A_READ_ONLY,
 	.help = "can be read only",
 };
+
+constexpr Parameter mode_parameter{
+	.key = "mode",
+	.type = Type::choice,
+	.attr = KDIRECT_A_MODE,
+	.words = modes,
+	.preset = "session",
+	.help = "raw: one queue pair towards any peer, without a protocol of kdirect's",
+};
+
+// What follows is of mode raw only.
+constexpr Parameter private_data_parameter(uint64_t most)
+{
+	return {
+		.key = "private-data",
+		.type = Type::bytes,
+		.attr = KDIRECT_A_PRIVATE_DATA,
+		.max = most,
+		.preset = "none",
+		.help = "raw: what the peer is told when connecting",
+	};
+}
+
+constexpr Parameter hold_parameter{
+	.key = "hold",
+	.attr = KDIRECT_A_HOLD,
+	.help = "raw: the node comes first, and its program connects, accepts or refuses",
+};
+
+constexpr Parameter retry_count_parameter{
+	.key = "retry-count",
+	.type = Type::count32,
+	.attr = KDIRECT_A_RETRY_COUNT,
+	.max = 7,
+	.preset = "6",
+	.help = "raw: repetitions of what is not acknowledged; 7 is for ever on some devices",
+};
+
+constexpr Parameter rnr_retry_count_parameter{
+	.key = "rnr-retry-count",
+	.type = Type::count32,
+	.attr = KDIRECT_A_RNR_RETRY_COUNT,
+	.max = 7,
+	.preset = "7",
+	.help = "raw: repetitions by the peer of what finds no receive here; 7 is for ever",
+};
+
+constexpr Parameter initiator_depth_parameter{
+	.key = "initiator-depth",
+	.type = Type::count32,
+	.attr = KDIRECT_A_INITIATOR_DEPTH,
+	.max = 255,
+	.preset = "16",
+	.help = "raw: RDMA READs of ours in flight",
+};
+
+constexpr Parameter responder_resources_parameter{
+	.key = "responder-resources",
+	.type = Type::count32,
+	.attr = KDIRECT_A_RESPONDER_RESOURCES,
+	.max = 255,
+	.preset = "16",
+	.help = "raw: RDMA READs of the peer in flight",
+};
+
+// What only raw channels have needs that mode.
+inline void check_raw(const Arguments &arguments)
+{
+	if (arguments.number("mode", KDIRECT_MODE_SESSION) == KDIRECT_MODE_RAW)
+		return;
+	for (const std::string_view key : {"private-data", "hold", "retry-count", "rnr-retry-count",
+					   "initiator-depth", "responder-resources"})
+		if (arguments.has(key))
+			throw UsageError(std::string(key) + " needs mode raw");
+}
 
 // For a set command, where what is not given stays as it is.
 constexpr Parameter without_preset(Parameter parameter)

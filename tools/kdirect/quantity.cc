@@ -156,4 +156,23 @@ uint64_t ms_to_ns(uint64_t ms)
 	return ms > u64_max / ns_per_ms ? u64_max : ms * ns_per_ms;
 }
 
+std::string parse_bytes(std::string_view text, uint64_t most)
+{
+	std::string bytes;
+
+	if (text.empty() || text.size() % 2)
+		throw BadValue("two hexadecimal digits for each byte");
+	if (text.size() / 2 > most)
+		throw BadValue(fmt::format("more than {} bytes", most));
+	for (size_t i = 0; i < text.size(); i += 2) {
+		const char *const first = text.data() + i;
+		unsigned value = 0;
+
+		if (std::from_chars(first, first + 2, value, 16).ptr != first + 2)
+			throw BadValue("two hexadecimal digits for each byte");
+		bytes.push_back(static_cast<char>(value));
+	}
+	return bytes;
+}
+
 } // namespace kdirect

@@ -17,6 +17,9 @@ uint64_t parse_count(std::string_view text);
 uint64_t parse_size(std::string_view text); // bytes
 uint64_t parse_time(std::string_view text); // ns
 
+// From two hexadecimal digits for each byte; most of them at most.
+std::string parse_bytes(std::string_view text, uint64_t most);
+
 // Exact: in the largest unit that leaves no fraction, as "16K" or "1000B".
 std::string format_size(uint64_t bytes);
 

@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include <cerrno>
+#include <span>
 
 #include "kdirect_netlink.h"
 #include "quantity.h"
@@ -42,6 +43,11 @@ void put(Message &message, const Setting &setting)
 	case Type::count32:
 	case Type::choice:
 	case Type::size: return message.put_u32(attr, static_cast<uint32_t>(number(setting.value)));
+	case Type::bytes: {
+		const auto &text = std::get<std::string>(setting.value);
+
+		return message.put_bytes(attr, std::as_bytes(std::span(text)));
+	}
 	case Type::size64: return message.put_u64(attr, number(setting.value));
 	case Type::name:
 	case Type::listener:
