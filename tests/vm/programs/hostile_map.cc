@@ -122,8 +122,8 @@ kdirect_desc make_desc(Thread &t, const Target &file, const Asked &asked, Wish &
 	kdirect_desc d{};
 	wish = {0, 0, 0, true, false, false, {}};
 	if (t.actor.one_in(12))
-		wish.errnos.add({EINVAL}), wish.must_fail = true,
-					   d.opcode = uint8_t(t.actor.one_of({0, 5, 128, 255}));
+		wish.errnos.add({EINVAL, EOPNOTSUPP}),
+			wish.must_fail = true, d.opcode = uint8_t(t.actor.one_of({0, 5, 128, 255}));
 	else
 		d.opcode = uint8_t(t.actor.one_of({1, 1, 1, 2, 2, 2, 3, 4}));
 	bool whole = atomic(d.opcode);
@@ -174,9 +174,8 @@ void completed(Thread &t, Asked &asked, const kdirect_completion &c)
 	    (c.status && c.result != -EIO))
 		t.actor.wrong("descriptor %u, opcode %u completes as %u, opcode %u: %d", wish.index,
 			      wish.opcode, c.index, c.opcode, c.result);
-	for (uint8_t byte : c.reserved)
-		if (byte)
-			t.actor.wrong("reserved bytes of a completion are not zero");
+	if (c.flags || c.data)
+		t.actor.wrong("a completion of a mapping says something of a raw channel's");
 	if (!failed && c.result != int(wish.length))
 		t.actor.wrong("%d of %u bytes are done", c.result, wish.length);
 	if (wish.anything)
