@@ -140,8 +140,7 @@ constexpr Parameter private_data_parameter(uint64_t most)
 		.type = Type::bytes,
 		.attr = KDIRECT_A_PRIVATE_DATA,
 		.max = most,
-		.preset = "none",
-		.help = "raw: what the peer is told when connecting",
+		.help = "raw: what the peer is told when connecting; else nothing",
 	};
 }
 

@@ -574,7 +574,8 @@ TEST_F(Desc, AnyBytes)
 	auto next = [&] { return x ^= x << 13, x ^= x >> 7, x ^= x << 17; };
 	const std::set<int> calls = {0,          -EAGAIN, -EINVAL, -EFAULT,
 				     -ETIMEDOUT, -ENOENT, -ENOMEM, -EINTR},
-			    ends = {-EINVAL, -ERANGE, -EACCES, -ENOENT, -EFAULT, -ENOMEM};
+			    ends = {-EINVAL, -ERANGE, -EACCES,    -ENOENT,
+				    -EFAULT, -ENOMEM, -EOPNOTSUPP};
 	for (int i = 0; i < 3000; i++) {
 		Descs batch(1 + next() % 6);
 		for (kdirect_desc &d : batch) {
