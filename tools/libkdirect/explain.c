@@ -254,8 +254,10 @@ static void add_invalid(struct text *text, const struct kdirect_desc *d)
 {
 	if (d->flags & ~KDIRECT_DESC_FLAGS)
 		add(text, " has unknown flags 0x%x", d->flags & ~KDIRECT_DESC_FLAGS);
-	else if (d->reserved[0] || d->reserved[1])
+	else if (d->reserved)
 		add(text, " has a reserved field that is not zero");
+	else if (d->rkey || d->imm)
+		add(text, " has an rkey or imm, which are for raw channels");
 	else if (is_atomic(d) && d->flags)
 		add(text, " cannot use a fixed buffer");
 	else if (d->buffer && !(d->flags & KDIRECT_DESC_FIXED))

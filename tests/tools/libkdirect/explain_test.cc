@@ -133,9 +133,9 @@ TEST_F(Descriptor, TheFieldThatIsInvalid)
 {
 	EXPECT_EQ(invalid(read, [](auto &d) { d.opcode = 77; }),
 		  "opcode 77 is none of READ, WRITE, CMP_SWAP and FETCH_ADD");
-	EXPECT_EQ(invalid(write, [](auto &d) { d.flags = 0x42; }),
-		  "WRITE of 10 bytes at 0 has unknown flags 0x42");
-	EXPECT_EQ(invalid(write, [](auto &d) { d.reserved[1] = 1; }),
+	EXPECT_EQ(invalid(write, [](auto &d) { d.flags = 0x48; }),
+		  "WRITE of 10 bytes at 0 has unknown flags 0x48");
+	EXPECT_EQ(invalid(write, [](auto &d) { d.reserved = 1; }),
 		  "WRITE of 10 bytes at 0 has a reserved field that is not zero");
 	EXPECT_EQ(invalid(write, [](auto &d) { d.buffer = 5; }),
 		  "WRITE of 10 bytes at 0 names buffer 5 without KDIRECT_DESC_FIXED");

@@ -20,7 +20,7 @@ Kernel *kernel;
 int32_t Remote::result(const kdirect_desc &d, uint64_t &old)
 {
 	uint64_t local = d.addr;
-	if (d.opcode < KDIRECT_OP_READ || d.opcode > KDIRECT_OP_FETCH_ADD || d.reserved[0])
+	if (d.opcode < KDIRECT_OP_READ || d.opcode > KDIRECT_OP_FETCH_ADD || d.reserved)
 		return -EINVAL;
 	if (d.remote > bytes.size() || d.length > bytes.size() - d.remote)
 		return -ERANGE;

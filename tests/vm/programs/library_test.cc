@@ -185,7 +185,7 @@ TEST_F(Library, AtomicsAndWords)
 	const std::pair<const char *, void (*)(kdirect_desc &)> wrong[] = {
 		{"opcode 9", [](kdirect_desc &d) { d.opcode = 9; }},
 		{"unknown flags 0x80", [](kdirect_desc &d) { d.flags = 0x80; }},
-		{"a reserved field", [](kdirect_desc &d) { d.reserved[1] = 1; }},
+		{"a reserved field", [](kdirect_desc &d) { d.reserved = 1; }},
 		{"cannot use a fixed buffer",
 		 [](kdirect_desc &d) { d.flags = KDIRECT_DESC_FIXED; }},
 		{"names buffer 3", [](kdirect_desc &d) { d.buffer = 3; }},

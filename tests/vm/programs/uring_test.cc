@@ -318,7 +318,7 @@ TEST_F(Uring, EachAlone)
 		{-EINVAL, -1, [](auto &d) { d.flags = 0x80; }},
 		{-EINVAL, -1, [](auto &d) { d.buffer = 1; }},
 		{-EINVAL, -1, [](auto &d) { d.user_data = 1; }},
-		{-EINVAL, -1, [](auto &d) { d.reserved[0] = 1; }},
+		{-EINVAL, -1, [](auto &d) { d.reserved = 1; }},
 		{-EINVAL, -1, [](auto &d) { d.compare = 1; }},
 		{-EINVAL, -1, [](auto &d) { d.length = KDIRECT_DESC_LENGTH_MAX + 1; }},
 		{-EINVAL, 0, [](auto &d) { d = fixed(false, 1, 0, 100, 0); }},
