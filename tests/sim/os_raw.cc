@@ -133,7 +133,7 @@ int kd_pages_pin_stay(uint64_t addr, uint32_t len, bool to_memory, struct kd_pag
 
 	if (node->memlock + charge > node->memlock_limit)
 		return KD_ENOMEM;
-	if (int err = kd_pages_pin_user(addr, len, to_memory, out))
+	if (int err = kd_pages_pin_user(addr, len, to_memory, true, out))
 		return err;
 	to_pages(*out, __func__)->charged = charge;
 	node->memlock += charge;

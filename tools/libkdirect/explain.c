@@ -249,6 +249,13 @@ static bool is_atomic(const struct kdirect_desc *d)
 	return d->opcode == KDIRECT_OP_CMP_SWAP || d->opcode == KDIRECT_OP_FETCH_ADD;
 }
 
+/* It asks for what a mapping does not have. */
+static bool is_raw(const struct kdirect_desc *d)
+{
+	return (d->opcode > KDIRECT_OP_FETCH_ADD && d->opcode <= KDIRECT_OP_LOCAL_INV) ||
+	       (d->flags & (KDIRECT_DESC_FENCE | KDIRECT_DESC_SOLICITED));
+}
+
 /* The field that makes it invalid, in the order in which a program should look at them. */
 static void add_invalid(struct text *text, const struct kdirect_desc *d)
 {
@@ -301,7 +308,9 @@ static void add_cause(struct text *text, const struct kdirect_desc *d,
 			    info ? "" : ", or the mapping is read-only");
 		break;
 	case EOPNOTSUPP:
-		if (info && (info->flags & KDIRECT_MAP_ATOMICS))
+		if (is_raw(d))
+			add(text, ": that is for raw channels");
+		else if (info && (info->flags & KDIRECT_MAP_ATOMICS))
 			add(text, ": the peer's memory is not aligned for it");
 		else
 			add(text, ": one of the two devices has no atomic operations");

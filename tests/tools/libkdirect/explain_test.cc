@@ -112,6 +112,9 @@ TEST_F(Descriptor, CausesWithTheirValues)
 		  "read-only");
 	EXPECT_EQ(text(add, -EOPNOTSUPP),
 		  "FETCH_ADD at 64: one of the two devices has no atomic operations");
+	kdirect_desc fenced = write;
+	fenced.flags = KDIRECT_DESC_FENCE;
+	EXPECT_EQ(text(fenced, -EOPNOTSUPP), "WRITE of 10 bytes at 0: that is for raw channels");
 	EXPECT_EQ(text(fixed, -ENOENT), "WRITE of 10 bytes at 0: there is no fixed buffer 3");
 	EXPECT_EQ(text(fixed, -EFAULT), "WRITE of 10 bytes at 0: it reaches past the end of fixed "
 					"buffer 3 from its byte 100");

@@ -183,7 +183,7 @@ TEST_F(Library, AtomicsAndWords)
 		  "READ of 8 bytes at 0: the memory at 0x0 cannot be written");
 	// each field that the sentences know is one that the kernel refuses
 	const std::pair<const char *, void (*)(kdirect_desc &)> wrong[] = {
-		{"opcode 9", [](kdirect_desc &d) { d.opcode = 9; }},
+		{"opcode 99", [](kdirect_desc &d) { d.opcode = 99; }},
 		{"unknown flags 0x80", [](kdirect_desc &d) { d.flags = 0x80; }},
 		{"a reserved field", [](kdirect_desc &d) { d.reserved = 1; }},
 		{"cannot use a fixed buffer",

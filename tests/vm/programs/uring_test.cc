@@ -314,7 +314,9 @@ TEST_F(Uring, EachAlone)
 		std::function<void(kdirect_desc &)> spoil;
 	} cases[] = {
 		{-EINVAL, -1, [](auto &d) { d.opcode = 0; }},
-		{-EINVAL, -1, [](auto &d) { d.opcode = 5; }},
+		{-EINVAL, -1, [](auto &d) { d.opcode = 11; }},
+		{-EOPNOTSUPP, -1, [](auto &d) { d.opcode = KDIRECT_OP_SEND; }},
+		{-EINVAL, -1, [](auto &d) { d.rkey = 1; }},
 		{-EINVAL, -1, [](auto &d) { d.flags = 0x80; }},
 		{-EINVAL, -1, [](auto &d) { d.buffer = 1; }},
 		{-EINVAL, -1, [](auto &d) { d.user_data = 1; }},
