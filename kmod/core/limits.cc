@@ -105,19 +105,21 @@ Status check_raw(uint32_t mode, const kd_raw_params &p, uint32_t has, uint32_t m
 		return KD_ERROR(error, KD_ERANGE, KDIRECT_A_MODE,
 				"mode %u is out of range %u..%u (session, raw)", mode,
 				KDIRECT_MODE_SESSION, KDIRECT_MODE_RAW);
-	if (mode != KDIRECT_MODE_RAW && (has & KD_HAS_RAW))
-		return KD_ERROR(error, KD_EINVAL, KDIRECT_A_MODE,
-				"private-data, hold, retry counts and depths of READs are of mode "
-				"raw only");
 	if (p.data_len > most_data)
 		return KD_ERROR(error, KD_ERANGE, KDIRECT_A_PRIVATE_DATA,
 				"private-data has %u bytes, out of range 0..%u", p.data_len,
 				most_data);
-	return first_failure(
+	Status st = first_failure(
 		[&] { return check(retry_count, p.retry_count, error); },
 		[&] { return check(rnr_retry_count, p.rnr_retry_count, error); },
 		[&] { return check(initiator_depth, p.initiator_depth, error); },
 		[&] { return check(responder_resources, p.responder_resources, error); });
+	if (st.ok() && mode != KDIRECT_MODE_RAW && (has & KD_HAS_RAW))
+		st = KD_ERROR(
+			error, KD_EINVAL, KDIRECT_A_MODE,
+			"private-data, hold, retry-count, rnr-retry-count, initiator-depth and "
+			"responder-resources are of mode raw only");
+	return st;
 }
 
 } // namespace

@@ -112,11 +112,13 @@ TEST(Uring, AnInvalidOneFailsAlone)
 		std::function<void(kdirect_desc &)> spoil;
 	} cases[] = {
 		{KD_EINVAL, false, [](auto &d) { d.opcode = 0; }},
-		{KD_EINVAL, false, [](auto &d) { d.opcode = 5; }},
-		{KD_EINVAL, false, [](auto &d) { d.flags = 2; }},
+		{KD_EINVAL, false, [](auto &d) { d.opcode = 11; }},
+		{KD_EOPNOTSUPP, false, [](auto &d) { d.opcode = KDIRECT_OP_SEND; }},
+		{KD_EINVAL, false, [](auto &d) { d.flags = 8; }},
+		{KD_EOPNOTSUPP, false, [](auto &d) { d.flags = KDIRECT_DESC_FENCE; }},
 		{KD_EINVAL, false, [](auto &d) { d.buffer = 1; }},
 		{KD_EINVAL, false, [](auto &d) { d.operand = 1; }},
-		{KD_EINVAL, false, [](auto &d) { d.reserved[1] = 1; }},
+		{KD_EINVAL, false, [](auto &d) { d.reserved = 1; }},
 		{KD_EINVAL, false, [](auto &d) { d.user_data = 1; }},
 		{KD_EINVAL, true, [](auto &d) { d.flags = KDIRECT_DESC_FIXED; }},
 		{KD_EINVAL, true, [](auto &d) { d = add_desc(8, 1); }},

@@ -184,7 +184,9 @@ def probe(tap, family, netlink):
                     if error.number not in (errno.ERANGE, errno.EINVAL):
                         complaints.append(f"refused with {error}")
                     plain = error.text.lower().replace("_", "-")
-                    word = name.lower().replace("_", "-").removesuffix("-ms").removesuffix("-percent")
+                    word = name.lower().replace("_", "-")
+                    for unit in ("-ms", "-us", "-percent"):
+                        word = word.removesuffix(unit)
                     if word not in plain and word.replace("-", " ") not in plain:
                         complaints.append(f"the text does not name it: '{error.text}'")
                 tap.check(f"{command}: {name} {value} is refused", complaints)
