@@ -272,10 +272,20 @@ void poll_wait(struct file *, struct wait_queue_head *wq, poll_table *wait)
 	wait->unused++;
 }
 
-/* ring.c is not here. */
+/* ring.c and uring.c are not here. */
 long kd_ring_setup(struct file *, struct kdirect_ring_setup *)
 {
 	return -EMFILE;
+}
+
+int kd_map_file_uring_cmd(struct io_uring_cmd *, unsigned int)
+{
+	return -EOPNOTSUPP;
+}
+
+int kd_map_file_uring_iopoll(struct io_uring_cmd *, struct io_comp_batch *, unsigned int)
+{
+	return 0;
 }
 
 int idr_alloc(struct idr *idr, void *ptr, int start, int end, gfp_t)

@@ -126,7 +126,15 @@ struct ib_cqe {
 	void *done;
 };
 struct ib_send_wr;
-struct ib_sge;
+struct ib_sge {
+	int unused;
+};
+struct ib_rdma_wr {
+	int unused;
+};
+struct ib_atomic_wr {
+	int unused;
+};
 struct ib_client {
 	int unused;
 };
@@ -157,6 +165,17 @@ struct iov_iter;
 unsigned long copy_from_user(void *to, const void *from, unsigned long n);
 unsigned long copy_to_user(void *to, const void *from, unsigned long n);
 #define get_user(value, ptr) (copy_from_user(&(value), (ptr), sizeof(value)) ? -EFAULT : 0)
+static inline void *memdup_user(const void *from, size_t len)
+{
+	void *mem = kernel_alloc(len);
+
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	if (!copy_from_user(mem, from, len))
+		return mem;
+	free(mem);
+	return ERR_PTR(-EFAULT);
+}
 #define put_user(value, ptr)                                                                       \
 	({                                                                                         \
 		typeof(*(ptr)) __value = (value);                                                  \
@@ -187,6 +206,8 @@ struct inode {
 	unsigned int minor;
 };
 struct file_operations;
+struct io_uring_cmd;
+struct io_comp_batch;
 struct file {
 	fmode_t f_mode;
 	unsigned int f_flags;
@@ -229,6 +250,9 @@ struct file_operations {
 	__poll_t (*poll)(struct file *file, poll_table *wait);
 	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	long (*compat_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
+	int (*uring_cmd)(struct io_uring_cmd *cmd, unsigned int issue_flags);
+	int (*uring_cmd_iopoll)(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
+				unsigned int flags);
 };
 struct cdev {
 	void *owner;
