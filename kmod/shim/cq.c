@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Protection domains and completion queues. */
 
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
@@ -103,6 +104,17 @@ int kd_cq_create(struct kd_cm *cm, struct kd_queue *queue, uint32_t entries, boo
 	return 0;
 }
 
+/*
+ * ib_free_cq() waits until the handler of the CQ has told irq_poll that it is done. After
+ * that it still arms the CQ, as softirq and so as an RCU reader.
+ */
+static void kd_cq_quiesce(struct ib_cq *cq)
+{
+	irq_poll_disable(&cq->iop);
+	synchronize_rcu_expedited();
+	irq_poll_enable(&cq->iop);
+}
+
 /* The core ignores kd_queue_cq_event() by now: it touches no CQ. */
 void kd_cq_destroy(struct kd_cq *cq)
 {
@@ -110,6 +122,7 @@ void kd_cq_destroy(struct kd_cq *cq)
 		ib_destroy_cq(cq->cq);
 		tasklet_kill(&cq->tasklet);
 	} else {
+		kd_cq_quiesce(cq->cq);
 		ib_free_cq(cq->cq);
 	}
 	cancel_work_sync(&cq->fatal);
