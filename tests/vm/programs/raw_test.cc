@@ -6,6 +6,7 @@
 // "raw" is a raw listener there, that holds.
 #include "raw.h"
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <sys/mman.h>
@@ -39,6 +40,11 @@ unsigned pinned()
 	if (file)
 		std::fclose(file);
 	return value;
+}
+
+size_t page_size()
+{
+	return size_t(sysconf(_SC_PAGESIZE));
 }
 
 bool wait_for(const std::function<bool()> &what)
@@ -151,12 +157,12 @@ TEST_F(Raw, SendsOfEachLength)
 	ASSERT_NO_FATAL_FAILURE(pair());
 	ASSERT_NO_FATAL_FAILURE(give(a, 3, 0, 1 << 20));
 	ASSERT_NO_FATAL_FAILURE(give(b, 5, 1 << 20, 1 << 20));
-	for (size_t len : {0ul, 1ul, 64ul, 4096ul, 16384ul, 16385ul, 65536ul, 200000ul})
+	// Each page may be a piece of its own.
+	kdirect_raw_info info = raw_info(a);
+	size_t longest = (std::min(info.send_sges, info.recv_sges) - 1) * page_size();
+	for (size_t len : {0ul, 1ul, 64ul, 4096ul, 16384ul, 16385ul, 65536ul, longest - 5})
 		for (int how = 0; how < 4; how++) {
 			SCOPED_TRACE(testing::Message() << len << " bytes, way " << how);
-			// Plain memory is in pieces, fewer of them than a work request holds.
-			if (len > 100000 && how)
-				continue;
 			std::memset(at(1 << 20), 0, len + 16);
 			ASSERT_EQ(
 				post(b,
@@ -173,6 +179,45 @@ TEST_F(Raw, SendsOfEachLength)
 			EXPECT_EQ(done[0].flags, 0);
 			ASSERT_EQ(std::memcmp(at((1 << 20) + 5), at(3), len), 0);
 		}
+}
+
+// The same page again and again is as many pieces as pages.
+TEST_F(Raw, ScatteredMemory)
+{
+	ASSERT_NO_FATAL_FAILURE(pair());
+	uint32_t pieces = raw_info(a).send_sges;
+	int page = memfd_create("page", 0);
+	ASSERT_GE(page, 0);
+	ASSERT_EQ(ftruncate(page, off_t(page_size())), 0);
+	size_t size = (pieces + 1) * page_size();
+	void *all = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(all, MAP_FAILED);
+	char *begin = static_cast<char *>(all);
+	for (size_t i = 0; i < size; i += page_size())
+		ASSERT_NE(mmap(begin + i, page_size(), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_FIXED, page, 0),
+			  MAP_FAILED);
+	close(page);
+	std::memcpy(begin, at(0), page_size());
+	ASSERT_EQ(set_buffer(a, 0, begin, size), 0);
+	size_t most = pieces * page_size();
+	uintptr_t second = (reinterpret_cast<uintptr_t>(at(1 << 19)) | (page_size() - 1)) + 1;
+	char *to_here = reinterpret_cast<char *>(second); // so many pages, no more
+	for (bool fixed : {false, true}) {
+		SCOPED_TRACE(fixed ? "a fixed buffer" : "plain memory");
+		auto send = [&](size_t from, size_t length) {
+			return one(a, fixed ? work_fixed(KDIRECT_OP_SEND, 0, from, length)
+					    : work(KDIRECT_OP_SEND, begin + from, length));
+		};
+		EXPECT_EQ(send(1, most), -EMSGSIZE);
+		EXPECT_EQ(send(0, most + 1), -EMSGSIZE);
+		ASSERT_EQ(post(b, {work(KDIRECT_OP_RECV, to_here, most)}), 0);
+		EXPECT_EQ(send(0, most), int(most));
+		ASSERT_EQ(await(b, 1).size(), 1u);
+		for (size_t i = 0; i < most; i += page_size())
+			ASSERT_EQ(std::memcmp(to_here + i, at(0), page_size()), 0) << i;
+	}
+	munmap(all, size);
 }
 
 TEST_F(Raw, OrderAndDepth)
