@@ -241,6 +241,8 @@ bool Schedule::by_call(Batch &batch, Rng &rng)
 			fail("a batch returned %d", err);
 			return false;
 		}
+		if (!call.submitted && call.completed < call.min_completions)
+			fail("a call that waited for a completion returned without one");
 		batch.begun += call.submitted;
 		for (uint32_t i = 0; i < call.completed; i++) {
 			kdirect_completion c;
@@ -331,13 +333,22 @@ bool Schedule::by_ring(Batch &batch, Rng &rng)
 			ring.nudge();
 			w->run_for(rng.range(1, 5 * us));
 		} else {
-			err = ring.enter(threaded ? 0 : 64, batch.begun == descs.size(),
-					 poll && rng.chance(50) ? KDIRECT_ENTER_POLL : 0,
-					 rng.chance(20) ? rng.range(1, 100 * us) : 0);
+			kdirect_ring_enter call{
+				.to_submit = threaded ? 0U : 64U,
+				.min_completions = batch.begun == descs.size(),
+				.flags = poll && rng.chance(50) ? KDIRECT_ENTER_POLL : 0,
+				.timeout_ns = rng.chance(20) ? rng.range(1, 100 * us) : 0,
+			};
+
+			err = ring.enter(call);
 			if (err == KD_EINTR)
 				return false;
 			if (err && err != KD_ETIMEDOUT && err != KD_EAGAIN)
 				fail("entering rings returned %d", err);
+			if (!err && !call.submitted && call.ready < call.min_completions)
+				fail("a wait for a completion ended without one");
+			if (!err && call.ready && ring.cq_head() == ring.cq_tail())
+				fail("completions are ready, and the ring is empty");
 		}
 		for (; ring.pop(c); reach->ring_descs++)
 			batch.note(c);
