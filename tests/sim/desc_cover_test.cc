@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "cover.h"
 #include "mapped.h"
 #include "ring.h"
 
@@ -15,13 +16,6 @@ namespace
 PairOptions at_depth(uint32_t depth)
 {
 	return {.channel = [depth](kd_channel_params &c) { c.depth = depth; }};
-}
-
-/* Switches often, and whoever is switched away from may stay away for a while. */
-void disturb(World &w)
-{
-	w.sched.preempt_percent = 100;
-	w.sched.stall_percent = 30;
 }
 
 /* --- open files --------------------------------------------------------------------------- */

@@ -5,24 +5,13 @@
 #include <set>
 
 #include "../../uapi/kdirect_netlink.h"
+#include "cover.h"
 #include "mapped.h"
 
 using namespace sim;
 
 namespace
 {
-
-bool contains(const std::string &text, const char *part)
-{
-	return text.find(part) != std::string::npos;
-}
-
-std::string error_text(World &w, const std::string &name)
-{
-	const EventRecord *error = w.last_error(name);
-
-	return error ? error->text : "";
-}
 
 kd_net *handle(Net &net)
 {
@@ -53,13 +42,6 @@ kd_queue_stats last_queue(World &w)
 
 	EXPECT_TRUE(w.stats("c0", stats, &queues));
 	return queues.back();
-}
-
-/* Switches often, and whoever is switched away from may stay away for a while. */
-void disturb(World &w, unsigned int percent = 100)
-{
-	w.sched.preempt_percent = percent;
-	w.sched.stall_percent = 30;
 }
 
 /* Both of the large slots of a channel of depth 2 are in use. */

@@ -89,6 +89,7 @@ struct DeviceOptions {
 	uint32_t max_read_sge = 32;
 	uint32_t max_mr_pages = 512;
 	uint32_t max_rd_atom = 128;
+	uint32_t max_length = 1U << 31;
 	bool atomics = true;
 	bool moderation = true;
 	bool raw = false; /* no core behind it: for raw peers */

@@ -115,6 +115,7 @@ SendWr wr_of(World &w, const Qp *qp, const kd_raw_wr &raw)
 			   "kd_post_raw");
 	wr.dma = source.dma;
 	wr.fixed = source.fixed;
+	wr.offset = raw.offset;
 	wr.pages = source.pages;
 	wr.own_pages = source.pages;
 	if (wr.kind == WrKind::Send || (wr.kind == WrKind::Write && source.dma))

@@ -15,20 +15,15 @@ PlainFile &PlainFile::operator=(PlainFile &&other) noexcept
 		world = other.world;
 		node = other.node;
 		file = std::exchange(other.file, nullptr);
+		open = std::move(other.open);
 	}
 	return *this;
 }
 
 void PlainFile::close()
 {
-	kd_desc_file *closing = std::exchange(file, nullptr);
-
-	if (closing)
-		call([&](const CoreApi &core) {
-			watch::acquire(closing);
-			core.desc_release(closing);
-			return 0;
-		});
+	file = nullptr;
+	open.reset();
 }
 
 template <typename Fn>
@@ -77,7 +72,12 @@ int PlainFile::share(uint32_t index, uint32_t access, kdirect_share &out)
 	out = {};
 	out.index = index;
 	out.access = access;
-	return call([&](const CoreApi &core) { return core.raw_share(file, &out); });
+	return share(out);
+}
+
+int PlainFile::share(kdirect_share &args)
+{
+	return call([&](const CoreApi &core) { return core.raw_share(file, &args); });
 }
 
 int PlainFile::connect(const kdirect_raw_connect &terms, bool nowait)
@@ -91,6 +91,11 @@ int PlainFile::reject(const std::string &data)
 
 	std::memcpy(terms.data, data.data(), data.size());
 	terms.length = static_cast<uint32_t>(data.size());
+	return reject(terms);
+}
+
+int PlainFile::reject(const kdirect_raw_connect &terms)
+{
 	return call([&](const CoreApi &core) { return core.raw_reject(file, &terms); });
 }
 
@@ -109,6 +114,15 @@ uint32_t PlainFile::poll()
 {
 	return static_cast<uint32_t>(
 		call([&](const CoreApi &core) { return static_cast<int>(core.raw_poll(file)); }));
+}
+
+uint32_t PlainFile::poll(uint32_t mask, uint64_t timeout)
+{
+	return static_cast<uint32_t>(call([&](const CoreApi &core) {
+		return static_cast<int>(wait_for_events(*world, {core.raw_waitq(file)}, mask,
+							timeout,
+							[&] { return core.raw_poll(file); }));
+	}));
 }
 
 int PlainFile::post(const std::vector<kdirect_desc> &descs)

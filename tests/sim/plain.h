@@ -12,7 +12,10 @@ class PlainFile
 {
 public:
 	PlainFile() = default;
-	PlainFile(World *w, Node *n, kd_desc_file *f) : world(w), node(n), file(f) {}
+	PlainFile(World *w, Node *n, kd_desc_file *f)
+		: world(w), node(n), file(f), open(std::make_shared<OpenMap>(w, n, f))
+	{
+	}
 	PlainFile(PlainFile &&other) noexcept { *this = std::move(other); }
 	PlainFile &operator=(PlainFile &&other) noexcept;
 	~PlainFile() { close(); }
@@ -20,16 +23,21 @@ public:
 	explicit operator bool() const { return file; }
 	void close();
 	kd_desc_file *get() const { return file; }
+	std::shared_ptr<OpenMap> hold() const { return open; }
 
 	/* As the ioctls: 0 or a KD_* value. */
 	int submit(kdirect_submit &batch);
 	int set_buffer(uint32_t index, const void *addr, uint64_t length);
 	int del_buffer(uint32_t index);
 	int share(uint32_t index, uint32_t access, kdirect_share &out);
+	int share(kdirect_share &call);
 	int connect(const kdirect_raw_connect &call, bool nowait = false);
 	int reject(const std::string &data);
+	int reject(const kdirect_raw_connect &call);
 	kdirect_raw_info info();
 	uint32_t poll();
+	/* What of @mask holds; waits for it up to @timeout. */
+	uint32_t poll(uint32_t mask, uint64_t timeout);
 
 	/* Submits all of @descs; 0 or a KD_* value. */
 	int post(const std::vector<kdirect_desc> &descs);
@@ -45,6 +53,7 @@ private:
 	World *world = nullptr;
 	Node *node = nullptr;
 	kd_desc_file *file = nullptr;
+	std::shared_ptr<OpenMap> open;
 };
 
 PlainFile open_plain(World &w, const std::string &name, int *err = nullptr);

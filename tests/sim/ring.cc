@@ -32,19 +32,24 @@ void call(const OpenMap &open, const char *what, const Fn &fn)
 
 } // namespace
 
-Ring MapFile::make_ring(const kdirect_ring_setup &setup, int *err)
+Ring make_ring(const std::shared_ptr<OpenMap> &open, const kdirect_ring_setup &setup, int *err)
 {
 	kdirect_ring_setup out = setup;
 	kd_ring *ring = nullptr;
 	int result = 0;
 
 	call(*open, "ring_create", [&](const CoreApi &core) {
-		result = core.ring_create(file, &out, &ring);
-		watch::release(&world->devnodes);
+		result = core.ring_create(open->file, &out, &ring);
+		watch::release(&open->world->devnodes);
 	});
 	if (err)
 		*err = result;
 	return result ? Ring() : Ring(open, ring, out);
+}
+
+Ring MapFile::make_ring(const kdirect_ring_setup &setup, int *err)
+{
+	return sim::make_ring(open, setup, err);
 }
 
 Ring::Ring(std::shared_ptr<OpenMap> holds, kd_ring *r, const kdirect_ring_setup &s)

@@ -54,4 +54,8 @@ private:
 	char *base = nullptr;
 };
 
+/* Of the open file of a mapping, or of a raw channel. */
+Ring make_ring(const std::shared_ptr<OpenMap> &open, const kdirect_ring_setup &setup,
+	       int *err = nullptr);
+
 } // namespace sim

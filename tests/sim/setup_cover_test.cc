@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Connecting, listening and administration where something is unusual: paths that
 // neither the storms nor the faults come along.
+#include "cover.h"
 #include "fabric.h"
 #include "liars.h"
 
@@ -28,18 +29,6 @@ Cm *listening_id(World &w)
 		if (!cm->raw && cm->state == Cm::State::Listening)
 			return cm.get();
 	return nullptr;
-}
-
-std::string error_text(World &w, const std::string &name)
-{
-	const EventRecord *error = w.last_error(name);
-
-	return error ? error->text : "";
-}
-
-bool contains(const std::string &text, const char *part)
-{
-	return text.find(part) != std::string::npos;
 }
 
 void expect_refusal(World &w, const RawConnection &queue, wire::Refusal reason, uint32_t value)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "cover.h"
 #include "fabric.h"
 #include "liars.h"
 
@@ -22,18 +23,6 @@ PairOptions poll_queues(uint64_t seed, uint32_t depth = 32)
 			c.poll_queues = 1;
 			c.depth = depth;
 		}};
-}
-
-std::string error_text(World &w, const std::string &name)
-{
-	const EventRecord *error = w.last_error(name);
-
-	return error ? error->text : "";
-}
-
-bool contains(const std::string &text, const char *part)
-{
-	return text.find(part) != std::string::npos;
 }
 
 wire::ControlInfo flags(uint16_t value)

@@ -130,7 +130,7 @@ Device &World::add_device(const char *addr, const DeviceOptions &options, Node *
 	attr.max_recv_sge = options.max_sge;
 	attr.max_read_sge = options.max_read_sge;
 	attr.max_mr_pages = options.max_mr_pages;
-	attr.max_length = 1U << 31;
+	attr.max_length = options.max_length;
 	attr.max_rd_atom = options.max_rd_atom;
 	attr.max_init_rd_atom = options.max_rd_atom;
 	attr.atomics = options.atomics && options.transport != 2 /* KDIRECT_TRANSPORT_IWARP */;
