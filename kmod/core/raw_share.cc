@@ -140,14 +140,17 @@ Status Raw::share(Sleepable s, DescFile &file, kdirect_share &call) KD_NO_ANALYS
 			return st;
 		st = try_share(s, file, call);
 		file.submit_lock.unlock();
-		if (st.err() != KD_EAGAIN)
+		bool shared_now = st.ok();
+		if (!shared_now && st.err() != KD_EAGAIN)
 			return st;
-		st = waitq.wait(s, KD_WAIT_INTERRUPTIBLE, KD_FOREVER, [&] {
-			SpinGuard guard(queue.tx_lock);
-			return !control_busy;
-		});
-		if (!st.ok())
-			return st;
+		// The peer may hear of the key in whatever way: it is good when it is told.
+		st = waitq.wait(s, shared_now ? KD_WAIT_KILLABLE : KD_WAIT_INTERRUPTIBLE,
+				KD_FOREVER, [&] {
+					SpinGuard guard(queue.tx_lock);
+					return !control_busy;
+				});
+		if (shared_now || !st.ok())
+			return st.ok() ? Status(refusal()) : st;
 	}
 }
 

@@ -94,7 +94,10 @@ TEST(PlainKeys, OneAfterTheOther)
 		kdirect_share keys[3];
 		int err[3] = {-1, -1, -1};
 		p.w.set_stuck(p.b, true);
-		ASSERT_EQ(p.far.share(0, KDIRECT_ACCESS_READ, keys[0]), 0);
+		Task first = p.w.spawn(
+			"first", [&] { err[0] = p.far.share(0, KDIRECT_ACCESS_READ, keys[0]); });
+		p.w.run_for(1 * ms);
+		EXPECT_TRUE(p.w.running(first)) << "a key is told when it is good";
 		Task second = p.w.spawn(
 			"second", [&] { err[1] = p.far.share(1, KDIRECT_ACCESS_READ, keys[1]); });
 		Task third = p.w.spawn(
@@ -109,7 +112,8 @@ TEST(PlainKeys, OneAfterTheOther)
 			p.w.del("raw.0");
 		else
 			p.w.set_stuck(p.b, false);
-		ASSERT_TRUE(p.w.finish({second}, 10 * sec));
+		ASSERT_TRUE(p.w.finish({first, second}, 10 * sec));
+		EXPECT_EQ(err[0], deleted ? KD_ENODEV : 0);
 		EXPECT_EQ(err[1], deleted ? KD_ENODEV : 0);
 		if (deleted)
 			continue;
@@ -203,7 +207,7 @@ TEST(PlainKeys, TheDeviceMakesNone)
 	Keys p({.seed = 1});
 	kdirect_share key;
 	p.w.fail_nth(Op::WrError, 1);
-	EXPECT_EQ(p.far.share(0, KDIRECT_ACCESS_READ, key), 0);
+	EXPECT_EQ(p.far.share(0, KDIRECT_ACCESS_READ, key), KD_EPIPE);
 	EXPECT_TRUE(p.w.run_until_gone("raw.0"));
 	EXPECT_TRUE(contains(error_text(p.w, "raw.0"), "a key cannot be made or taken back"))
 		<< error_text(p.w, "raw.0");
