@@ -442,7 +442,9 @@ struct kdirect_buffer {
  * @length:	out: bytes, the whole buffer
  * @reserved:	zero
  *
- * The key is good from the next descriptor on. It is a new one each time. It ends with
+ * The key is good when the call returns, however the peer hears of it; it is a new one each
+ * time. The call waits for the device, and so for SENDs before it, which may wait for a receive
+ * of the peer; only a fatal signal or the end of the channel ends that. The key ends with
  * @access 0, with a LOCAL_INV, when the peer invalidates it by a SEND (the completion of
  * the RECV says so), when the buffer is removed or replaced, and with the connection. Taking
  * it back, as removing the buffer does, waits until the device has done so: afterwards the
