@@ -40,7 +40,8 @@ last=$(memory_in_use)
 ok "$rounds rounds"
 counted=$((rounds - rounds / 3))
 echo "# slab in use: $first KiB after round $((rounds / 3)), $last KiB after round $rounds"
-# A channel has 100 KiB at least: one that is left in each round would show.
-
-check "the slab is flat" [ $((last - first)) -lt $((counted * 4 + 128)) ]
+# A channel has 100 KiB at least: one that is left in each round would show. KASAN keeps what
+# is freed for a while; such a kernel has kmemleak, which tests/vm/all asks.
+[ -e /sys/kernel/debug/kmemleak ] ||
+	check "the slab is flat" [ $((last - first)) -lt $((counted * 4 + 128)) ]
 finish
