@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "hostile.h"
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <sstream>
 #include <sys/syscall.h>
 #include <thread>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace
@@ -148,9 +150,50 @@ void Actor::expect(const char *kind, ssize_t result, const Allowed &allowed)
 		      allowed.text().c_str());
 }
 
+namespace
+{
+
+thread_local Actor *here;
+
+// Something wrote over this program's own memory: what this thread did last, and its stack.
+void crashed(int, siginfo_t *info, void *context)
+{
+	const greg_t *regs = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
+	auto *stack = reinterpret_cast<const uint64_t *>(regs[REG_RSP]);
+	char text[400];
+	int length = std::snprintf(text, sizeof(text),
+				   "wrong: SIGSEGV at %p, ip %#llx, only %d, call %llu: %s\n",
+				   info->si_addr, regs[REG_RIP], here ? int(here->number) : -1,
+				   here ? static_cast<unsigned long long>(here->index) : 0,
+				   here ? here->text : "no actor's");
+	(void)!write(STDOUT_FILENO, text, size_t(std::min<int>(length, sizeof(text) - 1)));
+	for (int i = -32; i < 96; i += 4) {
+		length = std::snprintf(text, sizeof(text), "# %+5d: %016lx %016lx %016lx %016lx\n",
+				       i * 8, stack[i], stack[i + 1], stack[i + 2], stack[i + 3]);
+		(void)!write(STDOUT_FILENO, text, size_t(length));
+	}
+}
+
+// A stack of its own, since the thread's may be what was written over.
+void watch_crashes()
+{
+	thread_local char space[16384];
+	stack_t stack{};
+	stack.ss_sp = space;
+	stack.ss_size = sizeof(space);
+	sigaltstack(&stack, nullptr);
+}
+
+} // namespace
+
 int run(const Options &options, const std::function<std::function<void(Actor &)>(Actor &)> &make,
 	const std::function<void()> &stuck)
 {
+	struct sigaction crash {
+	};
+	crash.sa_sigaction = crashed;
+	crash.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+	sigaction(SIGSEGV, &crash, nullptr);
 	struct sigaction action {
 	};
 	action.sa_handler = [](int) {}; // without SA_RESTART: calls end with EINTR
@@ -171,6 +214,8 @@ int run(const Options &options, const std::function<std::function<void(Actor &)>
 		at_work++;
 		threads.emplace_back([&, actor = actors.back().get()] {
 			actor->tid = pid_t(syscall(SYS_gettid));
+			here = actor;
+			watch_crashes();
 			{
 				auto act = make(*actor);
 				for (; actor->index < options.count; actor->index++) {
