@@ -260,15 +260,16 @@ enum kdirect_opcode {
  *   EINVAL	as above; a field or flag that the opcode has no use for is not zero
  *   ENOTCONN	not connected yet: only RECVs may be posted
  *   EPIPE, ENODEV	the connection has ended, or was deleted: it was not posted
- *   EOPNOTSUPP	atomic operation, and the device has none; immediate data, or READ, on
- *		iWARP; READ or atomic operation, and the peer agreed on none in flight;
- *		plain memory that would have to be pinned, from the thread of a ring
+ *   EOPNOTSUPP	atomic operation, and the device has none; immediate data, or a READ of
+ *		nothing, on iWARP; READ or atomic operation, and the peer agreed on none in
+ *		flight; plain memory that would have to be pinned, from the thread of a ring
  *   EMSGSIZE	longer than the device can; or the memory is in more pieces than one work
- *		request holds (kdirect_raw_info): neighbouring pages are one piece, so use
- *		a fixed buffer, or less
+ *		request holds, and in more pages than an MR (kdirect_raw_info). Neighbouring
+ *		pages are one piece
  *   ENOENT	there is no fixed buffer @buffer; LOCAL_INV: @rkey is no key of this file,
  *		or is being taken back already
  *   ENOMEM	no memory, or over RLIMIT_MEMLOCK, to which pages that are pinned are charged
+ *   EINTR	a fatal signal came while it waited for a RECV to be registered
  *   EFAULT	as above
  * and from the transport, with @status of the completion, which is the end of the
  * connection: all that is posted behind completes with ECONNRESET and IBV_WC_WR_FLUSH_ERR.
@@ -280,7 +281,11 @@ enum kdirect_opcode {
  *   EIO	anything else
  *
  * SENDs and WRITEs of plain memory up to the eager limit are copied; else it is pinned, and
- * RECV's and READ's always, until the completion. A mapping takes no opcode and no flag that
+ * RECV's and READ's always, until the completion. Memory in more pieces than one work request
+ * holds is registered first, in the send queue: submitting a RECV with such memory waits for
+ * that, and so for SENDs before it, which may wait for a receive of the peer; and before the
+ * channel is connected, a RECV with such memory, and RECVs behind it, are posted only as soon as
+ * it is. A mapping takes no opcode and no flag that
  * says "raw" here: EOPNOTSUPP.
  */
 struct kdirect_desc {
@@ -468,7 +473,7 @@ struct kdirect_share {
 
 #define KDIRECT_IOC_BUFFER_SHARE _IOWR(KDIRECT_IOC_MAGIC, 11, struct kdirect_share)
 
-#define KDIRECT_RAW_SGES	32	/* pieces of memory of one work request, at most */
+#define KDIRECT_RAW_SGES	32	/* pieces of memory that need no MR, at most */
 #define KDIRECT_RAW_CONNECT_MAX	56	/* bytes of private data of a connection request */
 #define KDIRECT_RAW_ACCEPT_MAX	196	/* of the answer */
 #define KDIRECT_RAW_REJECT_MAX	148	/* of a refusal */
@@ -524,9 +529,9 @@ struct kdirect_raw_connect {
  * @flags:		KDIRECT_RAW_*
  * @error:		positive errno of the first error, 0: none
  * @depth:		RECVs, and other work requests, that can be posted, each
- * @send_sges:		pieces of memory of one SEND or WRITE
+ * @send_sges:		pieces of memory of one SEND or WRITE that need no MR
  * @recv_sges:		of one RECV
- * @read_sges:		of one READ
+ * @read_sges:		of one READ; iWARP: a READ always needs one
  * @eager_limit:	longest SEND or WRITE of plain memory that is copied
  * @max_length:		bytes of one work request
  * @poll_queues:	0 or 1: the QP completes by polling
@@ -535,6 +540,8 @@ struct kdirect_raw_connect {
  * @data_length:	bytes of @data
  * @data:		the peer's private data, with its request, answer or refusal. InfiniBand
  *			and RoCE fill it up with zeros: 56, 196 or 148 bytes
+ * @mr_pages:		pages that the memory of a work request lies in, at most, if it needs
+ *			an MR
  * @reserved:		zero
  *
  * Errors: EFAULT.
@@ -555,7 +562,8 @@ struct kdirect_raw_info {
 	__u8	responder_resources;
 	__u16	data_length;
 	__u8	data[KDIRECT_RAW_DATA_MAX];
-	__u32	reserved[5];
+	__u32	mr_pages;
+	__u32	reserved[4];
 };
 
 #define KDIRECT_IOC_RAW_INFO	_IOR(KDIRECT_IOC_MAGIC, 14, struct kdirect_raw_info)

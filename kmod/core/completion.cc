@@ -96,6 +96,13 @@ void kd_raw_control(struct kd_cqe *cqe, const struct kd_wc *wc)
 		raw->control_done(*wc);
 }
 
+void kd_raw_registered(struct kd_cqe *cqe, const struct kd_wc *wc)
+{
+	auto *slot = KD_CONTAINER(cqe, RawSlot, reg_cqe);
+	if (counts(*slot->queue, *wc))
+		slot->queue->channel.raw->registered(slot, *wc);
+}
+
 void kd_key_done(struct kd_cqe *cqe, const struct kd_wc *wc)
 {
 	auto *channel = KD_CONTAINER(cqe, kd_channel, key_cqe);

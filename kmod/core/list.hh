@@ -100,6 +100,7 @@ public:
 			(links.next->*Where).prev = links.prev;
 		links = {};
 	}
+	T *front() const { return head_; } // any; nullptr: there is none
 	template <class Visit>
 	void each(const Visit &visit) const
 	{
@@ -109,6 +110,31 @@ public:
 
 private:
 	T *head_ = nullptr;
+};
+
+// Doubly linked, in the order of adding: an item is taken out wherever it is.
+template <class T, Links<T> T::*Where>
+class Row
+{
+public:
+	T *front() const { return head_; }
+	void push_back(T *item)
+	{
+		(item->*Where) = {nullptr, tail_};
+		(tail_ ? (tail_->*Where).next : head_) = item;
+		tail_ = item;
+	}
+	void remove(T *item)
+	{
+		Links<T> &links = item->*Where;
+		(links.prev ? (links.prev->*Where).next : head_) = links.next;
+		(links.next ? (links.next->*Where).prev : tail_) = links.prev;
+		links = {};
+	}
+
+private:
+	T *head_ = nullptr;
+	T *tail_ = nullptr;
 };
 
 } // namespace kd

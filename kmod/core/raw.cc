@@ -13,6 +13,9 @@ namespace
 {
 
 constexpr uint32_t control_wrs = 1; // of keys
+// What registers the memory of a work request: a REG_MR, and a LOCAL_INV before it. Memory of
+// receives is registered one after the other.
+constexpr uint32_t registering_wrs = 2;
 
 uint8_t least(uint32_t a, uint32_t b)
 {
@@ -27,7 +30,7 @@ uint32_t sges(uint32_t device)
 kd_qp_params shape_of(uint32_t depth, const struct kd_device_attr &attr)
 {
 	kd_qp_params shape{};
-	shape.max_send = depth + control_wrs;
+	shape.max_send = depth * (1 + registering_wrs) + registering_wrs + control_wrs;
 	shape.max_recv = depth;
 	shape.send_sges = sges(attr.max_send_sge);
 	shape.recv_sges = sges(attr.max_recv_sge);
@@ -87,6 +90,7 @@ Status Raw::init_side(Sleepable s, Queue &queue, RawSide &side, uint32_t nr, boo
 		RawSlot &slot = side.slots[side.nr];
 		slot.queue = &queue;
 		kd_cqe_init(&slot.cqe, is_send ? KD_CQE_RAW_SEND : KD_CQE_RAW_RECV);
+		kd_cqe_init(&slot.reg_cqe, KD_CQE_RAW_REG);
 		if (is_send)
 			if (Status st = kd_dma_create(channel.pd, channel.terms.eager_limit,
 						      KD_DMA_BOTH, &slot.buf);
@@ -151,7 +155,11 @@ bool Raw::progress(Sleepable s)
 				kd_now_ns() + uint64_t(channel.params.connect_timeout_ms) * 1000000;
 		channel.initiator ? connect(s, queue) : accept(s, queue);
 		return channel.broken;
-	case Step::Connected: return channel.make_live(s);
+	case Step::Connected:
+		if (!channel.make_live(s))
+			return false;
+		begin_waiting();
+		return true;
 	case Step::Resolving:
 	case Step::Routing:
 	case Step::Connecting:
@@ -262,19 +270,27 @@ void Raw::end_slots(Sleepable)
 {
 	constexpr uint16_t flushed = 5; // IB_WC_WR_FLUSH_ERR
 	Queue &queue = *channel.queues[0];
+	{
+		SpinGuard guard(queue.tx_lock);
+		waiting = {};
+	}
 	for (RawSide *side : {&recvs, &sends}) {
 		for (;;) {
 			RawSlot *slot;
 			{
 				SpinGuard guard(queue.tx_lock);
-				slot = side->oldest();
+				slot = side->posted.front();
 			}
 			if (!slot)
 				break;
 			finish(*side, slot, KD_ECONNRESET, flushed);
 		}
-		for (uint32_t i = 0; i < side->nr; i++)
-			kd_dma_unmap(channel.pd, &side->slots[i].buf);
+		for (uint32_t i = 0; i < side->nr; i++) {
+			RawSlot &slot = side->slots[i];
+			kd_dma_unmap(channel.pd, &slot.buf);
+			if (kd_frwr *frwr = std::exchange(slot.frwr, nullptr))
+				kd_frwr_destroy(frwr);
+		}
 	}
 }
 

@@ -12,20 +12,37 @@ namespace kd
 static_assert(sizeof(kdirect_share) == 48 && sizeof(kdirect_raw_connect) == 220);
 static_assert(sizeof(kdirect_raw_info) == 352);
 
+// The device fills the local memory.
+inline bool fills(uint8_t op)
+{
+	return op == KDIRECT_OP_RECV || op == KDIRECT_OP_READ;
+}
+
 // A work request of a descriptor.
 struct RawSlot {
+	// Of memory in more pieces than a work request has entries for, as one MR.
+	enum class Mr : uint8_t {
+		None,
+		Described, // of a receive: to be registered
+		Registering,
+		Registered,
+	};
 	kd_cqe cqe;
-	kd_dma buf; // send side: what is copied, and what an atomic operation returns
+	kd_cqe reg_cqe; // REG_MR, and the LOCAL_INV of what was registered before
+	kd_dma buf;     // send side: what is copied, and what an atomic operation returns
 	Queue *queue;
 	Links<RawSlot> link; // of what is posted
-	Link<RawSlot> spare; // of the free ones
-	uint64_t number;     // in the order of posting
+	Link<RawSlot> spare; // of the free ones, or of receives that wait
 	Request *request;
 	kd_pages *pages; // mapped for the device
 	kd_fixed *fixed; // whose memory it is, from `offset`
 	uint64_t offset;
+	kd_frwr *frwr;       // made when it is needed first, for `frwr_pages`
+	uint32_t frwr_pages; //
 	uint32_t length, rkey;
 	uint8_t opcode;
+	Mr mr;
+	bool claimed; // it is counted in Raw::nr_claimed
 };
 
 using RawSlots = Fifo<RawSlot, &RawSlot::spare>;
@@ -35,15 +52,7 @@ struct RawSide {
 	RawSlot *slots = nullptr;
 	uint32_t nr = 0;
 	RawSlots free;
-	Bag<RawSlot, &RawSlot::link> posted;
-	uint64_t next_number = 0;
-
-	void post(RawSlot *slot)
-	{
-		slot->number = next_number++;
-		posted.add(slot);
-	}
-	RawSlot *oldest() const; // of what is posted; nullptr: nothing is
+	Row<RawSlot, &RawSlot::link> posted;
 };
 
 // What the program decides of a channel that is held.
@@ -63,7 +72,7 @@ struct Raw {
 	// --- ending ----------------------------------------------------------------------
 	void end_slots(Sleepable s); // no QP is left
 	void destroy_slots(Sleepable s);
-	bool claimed(); // somebody is about to post pages
+	bool claimed(); // somebody is about to post pages, or what has an MR
 	void wake();    // the state has changed
 
 	// --- the open file: raw_file.cc -----------------------------------------------------
@@ -86,10 +95,14 @@ struct Raw {
 	bool invalidated(uint32_t rkey); // false: it is none of ours
 	void end_shares(Sleepable s);    // no QP is left
 
-	// --- completions: raw_post.cc ---------------------------------------------------------
+	// --- completions: raw_done.cc ---------------------------------------------------------
 	void sent(RawSlot *slot, const kd_wc &wc);
 	void received(RawSlot *slot, const kd_wc &wc);
+	void registered(RawSlot *slot, const kd_wc &wc);
 	void finish(RawSide &on, RawSlot *slot, int err, uint16_t status);
+	// tx_lock: posts receives that wait, as far as it can; what is left teardown ends
+	void post_waiting();
+	void begin_waiting(); // it is connected
 	RawSide &side(uint8_t opcode) { return opcode == KDIRECT_OP_RECV ? recvs : sends; }
 
 	explicit Raw(Channel &owner) : channel(owner) {}
@@ -109,12 +122,17 @@ struct Raw {
 	std::atomic<RawAnswer> answer{RawAnswer::None};
 	std::atomic<bool> held{false}; // the node was there before the connection
 	std::atomic<bool> file_closed{false};
-	WaitQueue waitq; // state, and control work requests
+	WaitQueue waitq; // state, control work requests, receives that wait
 
 	// --- tx_lock ------------------------------------------------------------------------
 	RawSide sends, recvs;
+	// Receives that are not posted yet, in order: the memory of the first is not registered.
+	RawSlots waiting;
 	uint32_t nr_claimed = 0;
-	SharedBag shared;
+	// By rkey, of which the upper bits are the MR's.
+	static constexpr uint32_t nr_shared = 32;
+	SharedBag shared[nr_shared];
+	SharedBag &shared_as(uint32_t rkey) { return shared[(rkey >> 8) % nr_shared]; }
 	// One REG_MR or LOCAL_INV of ours at a time, besides those of descriptors.
 	bool control_busy = false;
 	uint32_t leaving_rkey = 0; // which a LOCAL_INV of ours takes back

@@ -60,11 +60,12 @@ void Raw::describe(kdirect_raw_info &out)
 	out.read_sges = read_sges;
 	out.eager_limit = channel.copy_limit();
 	out.max_length = max_length;
+	out.mr_pages = channel.mr_pages;
 	out.poll_queues = channel.nr_poll_queues;
 	out.flags = (is_held() ? KDIRECT_RAW_HELD : 0) |
 		    (channel.initiator ? 0 : KDIRECT_RAW_ACCEPTS) |
-		    (channel.atomics ? KDIRECT_RAW_ATOMICS : 0) |
-		    (iwarp ? 0 : KDIRECT_RAW_IMM | KDIRECT_RAW_READS);
+		    (channel.atomics ? KDIRECT_RAW_ATOMICS : 0) | (iwarp ? 0 : KDIRECT_RAW_IMM) |
+		    KDIRECT_RAW_READS;
 	SpinGuard guard(channel.state_lock);
 	out.state = uint32_t(channel.current());
 	out.error = uint32_t(channel.error.err);

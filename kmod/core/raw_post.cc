@@ -28,12 +28,6 @@ bool has_remote(uint8_t op)
 	       op == KDIRECT_OP_WRITE_IMM;
 }
 
-// The device fills the local memory.
-bool fills(uint8_t op)
-{
-	return op == KDIRECT_OP_RECV || op == KDIRECT_OP_READ;
-}
-
 // What the program got wrong whatever the channel is.
 bool well_formed(const kdirect_desc &d)
 {
@@ -75,9 +69,9 @@ kd_raw_op op_of(uint8_t opcode)
 class Submission
 {
 public:
-	Submission(DescFile &f, bool poll, SubmitterMemory &m)
-		: file(f), channel(*f.channel), raw(*channel.raw), queue(*channel.queues[0]),
-		  polls(poll), memory(m)
+	Submission(Sleepable s, DescFile &f, bool poll, SubmitterMemory &m)
+		: sleepable(s), file(f), channel(*f.channel), raw(*channel.raw),
+		  queue(*channel.queues[0]), polls(poll), memory(m)
 	{
 	}
 	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
@@ -88,22 +82,28 @@ private:
 	Status check(const kdirect_desc &d);
 	Status take_key(const kdirect_desc &d);
 	void give_key_back(const RawSlot &slot);
-	Status use_fixed(Request &request, const kdirect_desc &d, kd_raw_wr &wr);
+	Status use_fixed(Request &request, const kdirect_desc &d, kd_raw_wr &wr, bool &one_mr);
 	Status pin(const kdirect_desc &d, kd_raw_wr &wr);
+	Status map(RawSlot *slot, const kdirect_desc &d, kd_raw_wr &wr, bool one_mr);
+	Status describe(RawSlot *slot, kd_raw_wr &wr);
 	Status post(Request &request, const kdirect_desc &d, kd_raw_wr &wr, RawSlot *slot);
-	RawSlot *claim(const kdirect_desc &d, bool pages);
-	kd_pages *unmap(RawSlot *slot);
-	void give_back(RawSlot *slot, kd_pages *pages);
+	RawSlot *claim(const kdirect_desc &d, bool counts);
+	void unmap(RawSlot *slot);
+	void give_back(RawSlot *slot);
+	// Its memory must be one MR: the peer writes there with a key.
+	bool is_sink(uint8_t op) const { return raw.iwarp && op == KDIRECT_OP_READ; }
 	uint32_t most_sges(uint8_t op) const
 	{
 		return op == KDIRECT_OP_RECV   ? raw.recv_sges
 		       : op == KDIRECT_OP_READ ? raw.read_sges
 					       : raw.send_sges;
 	}
+	Status settle();
 	int post_sends();
 	int post_recv(RawSlot *slot, const kd_raw_wr &wr);
 	void posted(RawSide &side, RawSlot *slot);
 
+	const Sleepable sleepable;
 	DescFile &file;
 	Channel &channel;
 	Raw &raw;
@@ -112,6 +112,7 @@ private:
 	SubmitterMemory &memory;
 	RawSlot *slots[KD_CHAIN_MAX]; // with DescFile::wrs: to be posted
 	uint32_t nr = 0, sges = 0;
+	bool waits = false; // a receive did, for its memory
 };
 
 // --- posting -----------------------------------------------------------------------------
@@ -119,17 +120,30 @@ private:
 // Its completion waits for tx_lock.
 void Submission::posted(RawSide &side, RawSlot *slot)
 {
-	side.post(slot);
-	raw.nr_claimed -= slot->pages != nullptr;
+	side.posted.push_back(slot);
+	raw.nr_claimed -= std::exchange(slot->claimed, false);
 	queue.descs.add();
 }
 
-// 0, or why none of them is posted.
+// Receives that were submitted before are there for the peer: what is sent, or said otherwise,
+// may ask it for more.
+Status Submission::settle()
+{
+	auto settled = [&] {
+		SpinGuard guard(queue.tx_lock);
+		return raw.waiting.empty() || raw.refusal() || channel.current() != State::Live;
+	};
+	return channel.wait_io(sleepable, queue, raw.waitq, {polls, file.flags.get()}, settled);
+}
+
+// 0, or why none of them is posted; KD_EAGAIN: not before settle().
 int Submission::post_sends()
 {
 	SpinGuard guard(queue.tx_lock);
 	if (queue.sealed || channel.current() != State::Live)
 		return raw.refusal() ? raw.refusal() : KD_EPIPE;
+	if (!raw.waiting.empty())
+		return KD_EAGAIN;
 	if (kd_post_raw(queue.qp, file.chain, file.wrs, nr))
 		return KD_EIO;
 	for (uint32_t i = 0; i < nr; i++)
@@ -144,23 +158,37 @@ int Submission::post_recv(RawSlot *slot, const kd_raw_wr &wr)
 	SpinGuard guard(queue.tx_lock);
 	if (queue.sealed || raw.refusal())
 		return raw.refusal() ? raw.refusal() : KD_EPIPE;
-	if (kd_post_raw_recv(queue.qp, file.chain, &wr))
-		return KD_EIO;
+	if (slot->mr == RawSlot::Mr::None && raw.waiting.empty()) {
+		if (kd_post_raw_recv(queue.qp, file.chain, &wr))
+			return KD_EIO;
+		posted(raw.recvs, slot);
+		return 0;
+	}
 	posted(raw.recvs, slot);
+	raw.waiting.push_back(slot);
+	raw.post_waiting();
+	waits = true;
 	return 0;
 }
 
 void Submission::flush()
 {
+	Status st;
+	if (std::exchange(waits, false))
+		st = settle();
 	if (!nr)
 		return;
-	int err = post_sends();
+	int err = st.ok() ? post_sends() : st.err();
+	if (err == KD_EAGAIN) {
+		st = settle();
+		err = st.ok() ? post_sends() : st.err();
+	}
 	if (err == KD_EIO)
 		KD_FAIL(channel, KD_EIO, "work requests cannot be posted");
 	for (uint32_t i = 0; err && i < nr; i++) {
 		Request *request = slots[i]->request;
 		give_key_back(*slots[i]);
-		give_back(slots[i], unmap(slots[i]));
+		give_back(slots[i]);
 		request->part_done(err, 0, 0);
 	}
 	if (!err && queue.kind == Queue::queue_poll && !polls)
@@ -171,7 +199,7 @@ void Submission::flush()
 // --- slots -------------------------------------------------------------------------------
 
 // nullptr: the connection ends. There is one for each request, so that one is free.
-RawSlot *Submission::claim(const kdirect_desc &d, bool pages)
+RawSlot *Submission::claim(const kdirect_desc &d, bool counts)
 {
 	SpinGuard guard(queue.tx_lock);
 	RawSlot *slot = queue.sealed ? nullptr : raw.side(d.opcode).free.pop();
@@ -179,31 +207,29 @@ RawSlot *Submission::claim(const kdirect_desc &d, bool pages)
 		return nullptr;
 	slot->pages = nullptr;
 	slot->fixed = nullptr;
+	slot->mr = RawSlot::Mr::None;
 	slot->opcode = d.opcode;
 	slot->length = d.length;
 	slot->rkey = d.rkey;
-	raw.nr_claimed += pages;
+	slot->claimed = counts;
+	raw.nr_claimed += counts;
 	return slot;
 }
 
-kd_pages *Submission::unmap(RawSlot *slot)
+// It is not posted.
+void Submission::give_back(RawSlot *slot)
 {
-	kd_pages *pages = std::exchange(slot->pages, nullptr);
-	if (pages)
+	if (kd_pages *pages = std::exchange(slot->pages, nullptr)) {
 		kd_pages_unmap(channel.pd, pages, fills(slot->opcode));
-	return pages;
-}
-
-// `pages`: for which it was claimed.
-void Submission::give_back(RawSlot *slot, kd_pages *pages)
-{
-	kd_pages_free(pages);
+		kd_pages_free(pages);
+	}
+	bool counted = std::exchange(slot->claimed, false);
 	{
 		SpinGuard guard(queue.tx_lock);
-		raw.nr_claimed -= pages != nullptr;
+		raw.nr_claimed -= counted;
 		raw.side(slot->opcode).free.push_front(slot);
 	}
-	if (pages)
+	if (counted)
 		channel.tx_waitq.wake(0); // teardown waits for it
 }
 
@@ -218,19 +244,20 @@ Status Submission::post(Request &request, const kdirect_desc &d, kd_raw_wr &wr, 
 	if (d.opcode == KDIRECT_OP_RECV) {
 		int err = post_recv(slot, wr);
 		if (!err) {
-			if (queue.kind == Queue::queue_poll && !polls)
+			// What registers is looked after even if nobody polls.
+			if (queue.kind == Queue::queue_poll && (!polls || waits))
 				queue.arm();
 			return {};
 		}
 		if (err == KD_EIO)
 			KD_FAIL(channel, KD_EIO, "a receive cannot be posted");
-		give_back(slot, unmap(slot));
+		give_back(slot);
 		request.part_done(err, 0, 0);
 		return err;
 	}
 	file.wrs[nr] = wr;
 	slots[nr++] = slot;
-	if (nr == KD_CHAIN_MAX || slot->pages)
+	if (nr == KD_CHAIN_MAX || slot->claimed)
 		flush();
 	return {};
 }
@@ -245,7 +272,8 @@ bool Submission::read_user(void *to, uint64_t from, uint32_t len)
 	return kd_user_read(to, from, len, true);
 }
 
-Status Submission::use_fixed(Request &request, const kdirect_desc &d, kd_raw_wr &wr)
+// `one_mr`: it has to be one.
+Status Submission::use_fixed(Request &request, const kdirect_desc &d, kd_raw_wr &wr, bool &one_mr)
 {
 	request.buffer = file.buffers[d.buffer];
 	request.buffer->get();
@@ -255,10 +283,9 @@ Status Submission::use_fixed(Request &request, const kdirect_desc &d, kd_raw_wr 
 	if (!d.length)
 		return {};
 	uint32_t used;
-	if (kd_fixed_fit(request.buffer->memory, d.addr, d.length, most_sges(d.opcode), &used) <
-	    d.length)
-		return KD_EMSGSIZE;
-	if (d.opcode != KDIRECT_OP_RECV) {
+	one_mr = is_sink(d.opcode) || kd_fixed_fit(request.buffer->memory, d.addr, d.length,
+						   most_sges(d.opcode), &used) < d.length;
+	if (d.opcode != KDIRECT_OP_RECV && !one_mr) {
 		if (sges + used > KD_CHAIN_SGES)
 			flush();
 		sges += used;
@@ -272,7 +299,9 @@ Status Submission::use_fixed(Request &request, const kdirect_desc &d, kd_raw_wr 
 Status Submission::pin(const kdirect_desc &d, kd_raw_wr &wr)
 {
 	constexpr uint32_t pages_of_piece = 16;
-	uint32_t most = most_sges(d.opcode) * pages_of_piece;
+	uint32_t most = is_sink(d.opcode) ? 0 : most_sges(d.opcode) * pages_of_piece;
+	if (most < channel.mr_pages)
+		most = channel.mr_pages;
 	// What it pins is charged to a process, and to its limit: a thread has none.
 	if (memory.thread)
 		return KD_EOPNOTSUPP;
@@ -280,6 +309,49 @@ Status Submission::pin(const kdirect_desc &d, kd_raw_wr &wr)
 		return KD_EMSGSIZE;
 	flush();
 	return kd_pages_pin_stay(d.addr, d.length, fills(d.opcode), &wr.pages);
+}
+
+// In one MR, which the slot keeps.
+Status Submission::describe(RawSlot *slot, kd_raw_wr &wr)
+{
+	constexpr uint32_t least_pages = 64;
+	uint32_t pages = kd_raw_pages(&wr), room = least_pages;
+	if (pages > channel.mr_pages)
+		return KD_EMSGSIZE;
+	flush();
+	if (slot->frwr && slot->frwr_pages < pages)
+		kd_frwr_destroy(std::exchange(slot->frwr, nullptr));
+	if (!slot->frwr) {
+		while (room < pages)
+			room *= 2;
+		if (room > channel.mr_pages)
+			room = channel.mr_pages;
+		if (Status st = kd_frwr_create(channel.pd, room, &slot->frwr); !st.ok())
+			return st;
+		slot->frwr_pages = room;
+	}
+	Status st = kd_frwr_map(slot->frwr, &wr);
+	if (!st.ok())
+		return st.err() == KD_EFBIG ? Status(KD_EMSGSIZE) : st;
+	slot->mr = RawSlot::Mr::Described;
+	wr.frwr = slot->frwr;
+	wr.reg_cqe = &slot->reg_cqe;
+	wr.sink = is_sink(slot->opcode);
+	return {};
+}
+
+// For the device.
+Status Submission::map(RawSlot *slot, const kdirect_desc &d, kd_raw_wr &wr, bool one_mr)
+{
+	if (wr.pages) {
+		if (Status st = kd_pages_map(channel.pd, wr.pages, fills(d.opcode)); !st.ok()) {
+			kd_pages_free(wr.pages);
+			return st;
+		}
+		slot->pages = wr.pages;
+		one_mr = is_sink(d.opcode) || kd_pages_sges(wr.pages) > most_sges(d.opcode);
+	}
+	return one_mr ? describe(slot, wr) : Status();
 }
 
 // --- keys --------------------------------------------------------------------------------
@@ -316,7 +388,7 @@ Status Submission::check(const kdirect_desc &d)
 		return KD_ENOTCONN;
 	bool reads = is_atomic(d.opcode) || d.opcode == KDIRECT_OP_READ;
 	if ((is_atomic(d.opcode) && !channel.atomics) || (reads && !raw.may_read()) ||
-	    (raw.iwarp && (has_imm(d.opcode) || d.opcode == KDIRECT_OP_READ)))
+	    (raw.iwarp && (has_imm(d.opcode) || (d.opcode == KDIRECT_OP_READ && !d.length))))
 		return KD_EOPNOTSUPP;
 	if (d.length > raw.max_length)
 		return KD_EMSGSIZE;
@@ -343,34 +415,26 @@ Status Submission::begin(Sleepable, Request &request, const kdirect_desc &d)
 	bool fixed = d.flags & KDIRECT_DESC_FIXED;
 	bool plain = !fixed && !is_atomic(d.opcode) && d.length;
 	bool copies = plain && !fills(d.opcode) && d.length <= channel.copy_limit();
+	bool one_mr = false;
 	Status st;
 	if (fixed)
-		st = use_fixed(request, d, wr);
+		st = use_fixed(request, d, wr, one_mr);
 	else if (plain && (d.addr + d.length < d.addr || !memory.present()))
 		st = KD_EFAULT;
 	else if (plain && !copies)
 		st = pin(d, wr);
 	if (!st.ok())
 		return st;
-	RawSlot *slot = claim(d, wr.pages);
+	RawSlot *slot = claim(d, wr.pages || one_mr);
 	if (!slot) {
 		kd_pages_free(wr.pages);
 		return raw.refusal() ? raw.refusal() : KD_EPIPE;
 	}
-	if (wr.pages) {
-		st = kd_pages_map(channel.pd, wr.pages, fills(d.opcode));
-		if (!st.ok()) {
-			give_back(slot, wr.pages);
-			return st;
-		}
-		slot->pages = wr.pages;
-		if (kd_pages_sges(wr.pages) > most_sges(d.opcode))
-			st = KD_EMSGSIZE;
-	}
+	st = map(slot, d, wr, one_mr);
 	if (copies && !read_user(slot->buf.mem, d.addr, d.length))
 		st = KD_EFAULT;
 	if (!st.ok()) {
-		give_back(slot, unmap(slot));
+		give_back(slot);
 		return st;
 	}
 	if (copies || is_atomic(d.opcode))
@@ -386,85 +450,13 @@ Status kd_desc_file::submit_raw(Sleepable s, kdirect_submit &batch)
 {
 	SubmitterMemory memory(nullptr);
 	ArraySource source(batch);
-	Submission submission(*this, batch.flags & KDIRECT_SUBMIT_POLL, memory);
+	Submission submission(s, *this, batch.flags & KDIRECT_SUBMIT_POLL, memory);
 	return submit_all(s, *this, submission, source);
 }
 
 Status kd_desc_file::submit_raw(Sleepable s, RingSource &source, bool polls,
 				SubmitterMemory &memory)
 {
-	Submission submission(*this, polls, memory);
+	Submission submission(s, *this, polls, memory);
 	return submit_all(s, *this, submission, source);
-}
-
-// --- completions -------------------------------------------------------------------------
-
-RawSlot *RawSide::oldest() const
-{
-	RawSlot *first = nullptr;
-	posted.each([&](RawSlot &slot) {
-		if (!first || slot.number < first->number)
-			first = &slot;
-	});
-	return first;
-}
-
-// The device is done with it.
-void Raw::finish(RawSide &on, RawSlot *slot, int err, uint16_t status)
-{
-	Request *request;
-	uint64_t old = 0;
-	if (kd_pages *pages = std::exchange(slot->pages, nullptr)) {
-		kd_pages_unmap(channel.pd, pages, fills(slot->opcode));
-		kd_pages_free(pages);
-	}
-	if (is_atomic(slot->opcode) && !err)
-		copy_bytes(&old, slot->buf.mem, sizeof(old));
-	{
-		SpinGuard guard(slot->queue->tx_lock);
-		request = std::exchange(slot->request, nullptr);
-		on.posted.remove(slot);
-		on.free.push_front(slot);
-	}
-	request->part_done(err, status, old);
-}
-
-void Raw::sent(RawSlot *slot, const kd_wc &wc)
-{
-	if (wc.err && !wc.flushed)
-		KD_FAIL(channel, wc.err, "a work request failed: %s", wc.status_name);
-	if (!wc.err && slot->fixed && slot->opcode == KDIRECT_OP_READ)
-		kd_fixed_sync_cpu(slot->fixed, slot->offset, slot->length);
-	if (!wc.err && is_atomic(slot->opcode))
-		kd_dma_sync_cpu(channel.pd, &slot->buf, slot->length);
-	if (!wc.err && slot->opcode == KDIRECT_OP_LOCAL_INV)
-		(void)invalidated(slot->rkey); // the peer may have been faster
-	finish(sends, slot, wc.err, wc.status);
-}
-
-void Raw::received(RawSlot *slot, const kd_wc &wc)
-{
-	Request &request = *slot->request;
-	int err = wc.err;
-	uint32_t len = wc.byte_len;
-	if (!wc.write && len > slot->length)
-		len = slot->length;
-	if (err && !wc.flushed)
-		KD_FAIL(channel, err, "a receive failed: %s", wc.status_name);
-	if (!err && wc.invalidated && !invalidated(wc.rkey)) {
-		KD_FAIL(channel, KD_EPROTO, "the peer invalidated key 0x%x, which is none of ours",
-			wc.rkey);
-		err = KD_EPROTO;
-	}
-	if (!err) {
-		request.length = len;
-		request.flags = uint8_t((wc.with_imm ? KDIRECT_COMPLETION_IMM : 0) |
-					(wc.invalidated ? KDIRECT_COMPLETION_INV : 0) |
-					(wc.write ? KDIRECT_COMPLETION_WRITE : 0));
-		request.data = wc.with_imm ? wc.imm : wc.invalidated ? wc.rkey : 0;
-		if (slot->fixed && len && !wc.write)
-			kd_fixed_sync_cpu(slot->fixed, slot->offset, len);
-	}
-	slot->queue->rx.add();
-	finish(recvs, slot, err, wc.status);
 }

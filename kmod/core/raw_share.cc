@@ -13,7 +13,7 @@ using Share = FixedBuffer::Share;
 FixedBuffer *Raw::find(uint32_t rkey)
 {
 	FixedBuffer *found = nullptr;
-	shared.each([&](FixedBuffer &buffer) {
+	shared_as(rkey).each([&](FixedBuffer &buffer) {
 		if (buffer.rkey == rkey)
 			found = &buffer;
 	});
@@ -29,7 +29,7 @@ bool Raw::invalidated(uint32_t rkey)
 		buffer = find(rkey);
 		if (!buffer)
 			return false;
-		shared.remove(buffer);
+		shared_as(rkey).remove(buffer);
 		buffer->share = Share::None;
 	}
 	waitq.wake(0);
@@ -55,21 +55,22 @@ void Raw::control_done(const kd_wc &wc)
 // The QP is gone, and with it all keys.
 void Raw::end_shares(Sleepable s)
 {
-	for (;;) {
-		FixedBuffer *buffer = nullptr;
-		{
-			SpinGuard guard(channel.queues[0]->tx_lock);
-			shared.each([&](FixedBuffer &b) { buffer = &b; });
-			if (buffer) {
-				shared.remove(buffer);
-				buffer->share = Share::None;
+	for (SharedBag &bag : shared)
+		for (;;) {
+			FixedBuffer *buffer;
+			{
+				SpinGuard guard(channel.queues[0]->tx_lock);
+				buffer = bag.front();
+				if (buffer) {
+					bag.remove(buffer);
+					buffer->share = Share::None;
+				}
+				control_busy = false;
 			}
-			control_busy = false;
+			if (!buffer)
+				break;
+			buffer->put(s);
 		}
-		if (!buffer)
-			break;
-		buffer->put(s);
-	}
 	waitq.wake(0);
 }
 
@@ -104,7 +105,7 @@ Status Raw::share_now(Sleepable s, FixedBuffer &buffer, kdirect_share &call)
 	buffer.share = Share::Valid;
 	buffer.rkey = kd_mr_rkey(buffer.mr);
 	buffer.get();
-	shared.add(&buffer);
+	shared_as(buffer.rkey).add(&buffer);
 	call.rkey = buffer.rkey;
 	call.addr = kd_mr_address(buffer.mr);
 	call.length = buffer.length;

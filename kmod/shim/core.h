@@ -109,6 +109,7 @@ void kd_key_done(struct kd_cqe *cqe, const struct kd_wc *wc);
 void kd_raw_sent(struct kd_cqe *cqe, const struct kd_wc *wc);
 void kd_raw_received(struct kd_cqe *cqe, const struct kd_wc *wc);
 void kd_raw_control(struct kd_cqe *cqe, const struct kd_wc *wc);
+void kd_raw_registered(struct kd_cqe *cqe, const struct kd_wc *wc);
 
 /* --- open files ----------------------------------------------------------------- */
 

@@ -191,17 +191,48 @@ uint64_t kd_fixed_pages(const struct kd_fixed *fixed)
 	return fixed->nr;
 }
 
-int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed)
+u32 kd_fixed_span(const struct kd_fixed *fixed, u64 offset, u32 len)
 {
-	struct ib_mr *ib_mr = to_mr(mr);
+	return DIV_ROUND_UP(offset_in_page(fixed->offset + offset) + (u64)len, PAGE_SIZE);
+}
+
+int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table *out)
+{
+	u32 first = kd_fixed_find(fixed, offset), i;
+	u32 nr = kd_fixed_find(fixed, offset + len - 1) - first + 1;
+	struct scatterlist *sg;
 	int ret;
 
-	ret = ib_map_mr_sg(ib_mr, fixed->table.sgl, fixed->table.nents, NULL, PAGE_SIZE);
-	if (ret != fixed->table.nents)
+	ret = sg_alloc_table(out, nr, KD_GFP);
+	if (ret)
+		return ret;
+	for_each_sg(out->sgl, sg, nr, i) {
+		u64 addr;
+
+		sg->length = kd_fixed_next(fixed, first + i, offset, len, &addr);
+		sg_dma_address(sg) = addr;
+		sg_dma_len(sg) = sg->length;
+		ib_dma_sync_single_for_device(fixed->dev, addr, sg->length, DMA_BIDIRECTIONAL);
+		offset += sg->length;
+		len -= sg->length;
+	}
+	return 0;
+}
+
+int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents)
+{
+	int ret = ib_map_mr_sg(mr, sgl, nents, NULL, PAGE_SIZE);
+
+	if (ret != nents)
 		return ret < 0 ? kd_from_errno(ret) : KD_EFBIG;
 	/* a key is good for one time: the peer's late use of an old one must fail */
-	ib_update_fast_reg_key(ib_mr, ib_inc_rkey(ib_mr->rkey));
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	return 0;
+}
+
+int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed)
+{
+	return kd_mr_describe(to_mr(mr), fixed->table.sgl, fixed->table.nents);
 }
 
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)

@@ -38,7 +38,11 @@ enum kd_raw_op {
 	KD_RAW_LOCAL_INV,
 };
 
-/* One of a chain. Its memory is one of @dma, @fixed from @offset and @pages, or there is none. */
+/*
+ * One of a chain. Its memory is one of @dma, @fixed from @offset and @pages, or there is none.
+ * With @frwr, which kd_frwr_map() was called for, it is one entry; two more WRs are before
+ * it then, which complete only if they fail.
+ */
 struct kd_raw_wr {
 	enum kd_raw_op	op;
 	bool		fence;
@@ -52,6 +56,9 @@ struct kd_raw_wr {
 	struct kd_fixed	*fixed;
 	uint64_t	offset;
 	struct kd_pages	*pages;		/* mapped */
+	struct kd_frwr	*frwr;
+	struct kd_cqe	*reg_cqe;	/* with @frwr: ends in kd_raw_registered() */
+	bool		sink;		/* with @frwr: the peer writes, and it ends with the READ */
 	uint64_t	operand, compare;
 };
 
@@ -59,8 +66,27 @@ struct kd_raw_wr {
  * KD_CHAIN_SGES of @fixed, or those of one WR with @pages
  */
 int kd_post_raw(struct kd_qp *qp, struct kd_chain *chain, const struct kd_raw_wr *wrs, uint32_t nr);
-/* [any] one receive, of which @cqe, @len and memory count; ends in kd_raw_received() */
+/* [any] one receive, of which @cqe, @len and memory count; ends in kd_raw_received(). With
+ * @frwr: it is registered
+ */
 int kd_post_raw_recv(struct kd_qp *qp, struct kd_chain *chain, const struct kd_raw_wr *wr);
+
+/* --- memory in more pieces than a work request has entries for -------------------------- */
+
+/* [sleep] an FRWR MR for so many pages, of one work request at a time */
+int kd_frwr_create(struct kd_pd *pd, uint32_t max_pages, struct kd_frwr **out);
+/* [sleep] no work request with it is outstanding, or its QP is gone */
+void kd_frwr_destroy(struct kd_frwr *frwr);
+/* [any] pages that the memory of @wr lies in, which is @fixed or @pages */
+uint32_t kd_raw_pages(const struct kd_raw_wr *wr);
+/* [sleep] describes that memory, which is mapped, under a new key; nothing is posted. KD_EFBIG:
+ * it is too much, or the device cannot
+ */
+int kd_frwr_map(struct kd_frwr *frwr, const struct kd_raw_wr *wr);
+/* [any] as kd_post_send(), for a receive: two WRs at most, of which the last, signalled, ends
+ * in kd_raw_registered()
+ */
+int kd_post_frwr(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_frwr *frwr);
 
 /* --- keys of fixed buffers -------------------------------------------------------------- */
 

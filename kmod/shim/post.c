@@ -145,6 +145,13 @@ static void kd_done_raw_control(struct ib_cq *cq, struct ib_wc *wc)
 	kd_raw_control(from_cqe(wc->wr_cqe), &out);
 }
 
+static void kd_done_raw_reg(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kd_wc out = kd_wc_from(wc);
+
+	kd_raw_registered(from_cqe(wc->wr_cqe), &out);
+}
+
 void kd_cqe_init(struct kd_cqe *cqe, enum kd_cqe_kind kind)
 {
 	struct ib_cqe *out = to_cqe(cqe);
@@ -179,6 +186,9 @@ void kd_cqe_init(struct kd_cqe *cqe, enum kd_cqe_kind kind)
 		break;
 	case KD_CQE_RAW_CONTROL:
 		out->done = kd_done_raw_control;
+		break;
+	case KD_CQE_RAW_REG:
+		out->done = kd_done_raw_reg;
 		break;
 	}
 }

@@ -53,6 +53,12 @@ static u32 kd_raw_sges(struct kd_qp *qp, const struct kd_raw_wr *wr, struct ib_s
 {
 	u32 lkey = qp->qp->pd->local_dma_lkey;
 
+	if (wr->frwr) {
+		struct ib_mr *mr = wr->frwr->mr;
+
+		*sge = (struct ib_sge){ .addr = mr->iova, .length = wr->len, .lkey = mr->lkey };
+		return 1;
+	}
 	if (wr->fixed)
 		return kd_fixed_sges(wr->fixed, wr->offset, wr->len, lkey, sge);
 	if (wr->pages)
@@ -114,10 +120,14 @@ static void kd_raw_make(union kd_chain_wr *out, const struct kd_raw_wr *wr, stru
 		};
 		return;
 	}
-	if (wr->op == KD_RAW_SEND_INV || wr->op == KD_RAW_LOCAL_INV)
+	if (wr->sink) {
+		common.opcode = IB_WR_RDMA_READ_WITH_INV;
+		common.ex.invalidate_rkey = sge->lkey;
+	} else if (wr->op == KD_RAW_SEND_INV || wr->op == KD_RAW_LOCAL_INV) {
 		common.ex.invalidate_rkey = wr->rkey;
-	else
+	} else {
 		common.ex.imm_data = cpu_to_be32(wr->imm);
+	}
 	out->rdma = (struct ib_rdma_wr){
 		.wr		= common,
 		.remote_addr	= wr->addr,
@@ -125,20 +135,39 @@ static void kd_raw_make(union kd_chain_wr *out, const struct kd_raw_wr *wr, stru
 	};
 }
 
+/* The device writes into the memory of a READ; over iWARP the peer does. */
+static int kd_raw_access(const struct kd_raw_wr *wr)
+{
+	return (wr->op == KD_RAW_READ ? IB_ACCESS_LOCAL_WRITE : 0) |
+	       (wr->sink ? IB_ACCESS_REMOTE_WRITE : 0);
+}
+
 int kd_post_raw(struct kd_qp *qp, struct kd_chain *chain, const struct kd_raw_wr *wrs, uint32_t nr)
 {
+	struct ib_send_wr *first = NULL, **link = &first;
 	struct ib_sge *sge = chain->sges;
+	bool any = false;
 	u32 i, used;
+	int ret;
 
 	if (WARN_ON_ONCE(!nr || nr > KD_CHAIN_MAX))
 		return KD_EINVAL;
 	for (i = 0; i < nr; i++, sge += used) {
 		used = kd_raw_sges(qp, &wrs[i], sge);
 		kd_raw_make(&chain->wrs[i], &wrs[i], sge, used);
-		if (i)
-			chain->wrs[i - 1].rdma.wr.next = &chain->wrs[i].rdma.wr;
+		if (wrs[i].frwr) {
+			link = kd_frwr_chain(wrs[i].frwr, wrs[i].reg_cqe, kd_raw_access(&wrs[i]),
+					     link);
+			any = true;
+		}
+		*link = &chain->wrs[i].rdma.wr;
+		link = &chain->wrs[i].rdma.wr.next;
 	}
-	return kd_post_wrs(qp, &chain->wrs[0].rdma.wr);
+	ret = kd_post_wrs(qp, first);
+	for (i = 0; any && !ret && i < nr; i++)
+		if (wrs[i].frwr)
+			kd_frwr_posted(wrs[i].frwr, !wrs[i].sink);
+	return ret;
 }
 
 int kd_post_raw_recv(struct kd_qp *qp, struct kd_chain *chain, const struct kd_raw_wr *wr)

@@ -136,6 +136,14 @@ struct kd_pages {
 	struct page		*pages[];
 };
 
+struct kd_frwr {
+	struct ib_mr		*mr;
+	bool			valid;		/* registered, under @key */
+	u32			key;
+	struct ib_send_wr	inv;
+	struct ib_reg_wr	reg;
+};
+
 /* The WR itself is the first member of both. */
 union kd_chain_wr {
 	struct ib_rdma_wr	rdma;
@@ -168,6 +176,17 @@ int kd_pin(struct page **pages, unsigned long nr, unsigned long start, unsigned 
 int kd_pages_borrow(const struct iov_iter *iter, u32 offset, struct kd_pages **out);
 /* fixed.c: SGEs of a range of a fixed buffer, handed over to the device; their number */
 u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct ib_sge *sge);
+/* fixed.c: the same as a table, of its own; a negative errno */
+int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table *out);
+/* fixed.c: pages that it lies in */
+u32 kd_fixed_span(const struct kd_fixed *fixed, u64 offset, u32 len);
+/* fixed.c: all of them in @mr, under a new key; KD_* */
+int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents);
+/* frwr.c: links what registers @frwr at @link; where the next WR is to be linked */
+struct ib_send_wr **kd_frwr_chain(struct kd_frwr *frwr, struct kd_cqe *cqe, int access,
+				  struct ib_send_wr **link);
+/* frwr.c: that was posted. @stays: nothing posted with it invalidates it */
+void kd_frwr_posted(struct kd_frwr *frwr, bool stays);
 /* brings the event of a poll CQ */
 void kd_cq_kick(struct kd_cq *cq);
 /* an asynchronous event of the CQ or its QP, in any context */

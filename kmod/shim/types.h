@@ -39,6 +39,7 @@ struct kd_pd;		/* a protection domain */
 struct kd_cq;
 struct kd_qp;
 struct kd_mr;		/* one FRWR MR */
+struct kd_frwr;		/* one for local memory */
 struct kd_pages;	/* memory of one large message */
 struct kd_iter;		/* the caller's memory (struct iov_iter) */
 struct kd_node;		/* a character device node */
@@ -305,6 +306,7 @@ enum kd_cqe_kind {
 	KD_CQE_RAW_SEND, /* of a raw channel: anything on the send side */
 	KD_CQE_RAW_RECV,
 	KD_CQE_RAW_CONTROL, /* REG_MR or LOCAL_INV of a fixed buffer's key */
+	KD_CQE_RAW_REG, /* REG_MR or LOCAL_INV of local memory */
 };
 
 /* Storage of a struct ib_cqe, embedded in whatever is posted. */

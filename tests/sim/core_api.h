@@ -74,6 +74,7 @@
 	X(raw_sent)                                                                                \
 	X(raw_received)                                                                            \
 	X(raw_control)                                                                             \
+	X(raw_registered)                                                                          \
 	X(raw_open)                                                                                \
 	X(raw_connect)                                                                             \
 	X(raw_reject)                                                                              \

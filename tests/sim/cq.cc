@@ -50,6 +50,7 @@ void handle(World &w, Cq *cq, CqEntry &entry)
 	case KD_CQE_RAW_SEND: return core.raw_sent(entry.cqe, &wc);
 	case KD_CQE_RAW_RECV: return core.raw_received(entry.cqe, &wc);
 	case KD_CQE_RAW_CONTROL: return core.raw_control(entry.cqe, &wc);
+	case KD_CQE_RAW_REG: return core.raw_registered(entry.cqe, &wc);
 	}
 }
 

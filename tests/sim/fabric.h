@@ -46,6 +46,11 @@ Outcome execute(World &w, Qp *qp, SendWr &wr);
 void qp_breaks(World &w, Qp *qp);
 void qp_wr_done(World &w, Qp *qp, uint64_t wr, uint32_t status);
 
+/* --- os_frwr.cc --- */
+
+/* A WR with this MR, or none, may use its own memory. */
+bool usable(const Mr *mr, uint32_t lkey);
+
 /* --- cq.cc --- */
 
 void cq_push(World &w, Cq *cq, CqEntry entry);

@@ -88,6 +88,7 @@
 #define kd_raw_sent KD_OF(raw_sent)
 #define kd_raw_received KD_OF(raw_received)
 #define kd_raw_control KD_OF(raw_control)
+#define kd_raw_registered KD_OF(raw_registered)
 #define kd_raw_open KD_OF(raw_open)
 #define kd_raw_connect KD_OF(raw_connect)
 #define kd_raw_reject KD_OF(raw_reject)

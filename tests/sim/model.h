@@ -292,6 +292,9 @@ struct Mr {
 	uint64_t offset = 0;
 	Fixed *fixed = nullptr; /* or over a fixed buffer */
 	bool readable = true, writable = false, atomics = true;
+	bool local = false;      /* of a work request's own memory */
+	uint32_t key = 0;        /* local: under which it is valid */
+	unsigned int in_use = 0; /* local: by WRs that were not reaped */
 	uint8_t *data() const
 	{
 		return region  ? region->memory.data() + offset
@@ -324,6 +327,9 @@ struct SendWr {
 	Fixed *fixed = nullptr;   /* or a fixed buffer, from offset */
 	uint64_t offset = 0, operand = 0, compare = 0;
 	Mr *mr = nullptr;
+	Mr *local = nullptr; /* its own memory is one MR, under lkey */
+	uint32_t lkey = 0;
+	bool sink = false; /* and ends with it */
 	uint64_t stalled_since = 0;
 };
 
@@ -336,6 +342,8 @@ struct RecvWr {
 	Fixed *fixed = nullptr; /* or this, from offset */
 	uint64_t offset = 0;
 	Pages *pages = nullptr; /* or these */
+	Mr *local = nullptr;    /* as one MR, under lkey */
+	uint32_t lkey = 0;
 };
 
 /* A WR that the consumer has not seen the end of. */
@@ -346,6 +354,7 @@ struct Outstanding {
 	bool context; /* of max_reads, and not of max_send */
 	Fixed *fixed = nullptr;
 	Pages *pages = nullptr; /* without a context */
+	Mr *mr = nullptr;       /* local */
 };
 
 struct Qp {

@@ -194,9 +194,12 @@ void kd_fixed_unmap(struct kd_fixed *fixed)
 		return;
 	if (self->in_use)
 		fail("kd_fixed_unmap() of a buffer that the device owns");
-	for (const auto &mr : world().mrs)
-		if (mr->fixed == self)
+	for (const auto &mr : world().mrs) {
+		if (mr->fixed == self && (!mr->local || mr->in_use))
 			fail("kd_fixed_unmap() of a buffer with an MR");
+		else if (mr->fixed == self)
+			mr->fixed = nullptr;
+	}
 	world().pds.check(self->pd, __func__)->mappings--;
 	self->pd = nullptr;
 }

@@ -25,12 +25,28 @@ struct Source {
 	Fixed *fixed = nullptr;
 	Pages *pages = nullptr;
 	const uint8_t *bytes = nullptr;
+	Mr *mr = nullptr;
 };
 
-Source use_memory(const Qp *qp, const kd_raw_wr &wr, uint32_t max_sges, const char *function)
+/* The MR that describes it, if there is one: then it is one entry. */
+void use_mr(Source &source, const kd_raw_wr &wr, Mr *mr, uint32_t &max_sges, const char *function)
+{
+	if (!wr.frwr)
+		return;
+	source.mr = mr;
+	max_sges = UINT32_MAX;
+	if (mr->len != wr.len || mr->offset != wr.offset ||
+	    reinterpret_cast<kd_pages *>(mr->pages) != wr.pages ||
+	    reinterpret_cast<kd_fixed *>(mr->fixed) != wr.fixed)
+		die("%s: an MR of other memory", function);
+}
+
+Source use_memory(const Qp *qp, const kd_raw_wr &wr, Mr *mr, uint32_t max_sges,
+		  const char *function)
 {
 	Source source;
 
+	use_mr(source, wr, mr, max_sges, function);
 	if (!wr.len && (wr.fixed || wr.pages))
 		die("%s: memory for nothing", function);
 	if (wr.fixed) {
@@ -84,7 +100,7 @@ WrKind kind_of(kd_raw_op op)
 	return WrKind::Invalidate;
 }
 
-SendWr wr_of(World &w, const Qp *qp, const kd_raw_wr &raw)
+SendWr wr_of(World &w, const Qp *qp, const kd_raw_wr &raw, Mr *mr)
 {
 	const struct kd_device_attr &attr = qp->dev->attr;
 	SendWr wr;
@@ -110,9 +126,14 @@ SendWr wr_of(World &w, const Qp *qp, const kd_raw_wr &raw)
 			die("kd_post_raw(): LOCAL_INV of no key");
 		return wr;
 	}
-	Source source =
-		use_memory(qp, raw, wr.kind == WrKind::Read ? attr.max_read_sge : attr.max_send_sge,
-			   "kd_post_raw");
+	if (raw.sink != (wr.kind == WrKind::Read && qp->dev->iwarp()) || (raw.sink && !mr))
+		fail("kd_post_raw(): over iWARP, and only there, a peer writes what a READ brings");
+	Source source = use_memory(qp, raw, mr,
+				   wr.kind == WrKind::Read ? attr.max_read_sge : attr.max_send_sge,
+				   "kd_post_raw");
+	wr.local = mr;
+	wr.lkey = mr ? mr->rkey : 0;
+	wr.sink = raw.sink;
 	wr.dma = source.dma;
 	wr.fixed = source.fixed;
 	wr.offset = raw.offset;
@@ -191,10 +212,14 @@ int kd_post_raw(struct kd_qp *qp, struct kd_chain *chain, const struct kd_raw_wr
 		return err;
 	if (w.inject(Op::PostChain))
 		return KD_ENOMEM;
-	check_send_room(self, nr, __func__);
 	for (uint32_t i = 0; i < nr; i++) {
+		Mr *mr = nullptr;
+
+		if (wrs[i].frwr)
+			mr = post_frwr(w, self, wrs[i].reg_cqe, wrs[i].frwr, wrs[i].sink, false);
+		check_send_room(self, 1, __func__);
 		mark_posted(wrs[i].cqe, self, KD_CQE_RAW_SEND, __func__);
-		qp_post_send(w, self, wr_of(w, self, wrs[i]));
+		qp_post_send(w, self, wr_of(w, self, wrs[i], mr));
 	}
 	return 0;
 }
@@ -215,7 +240,10 @@ int kd_post_raw_recv(struct kd_qp *qp, struct kd_chain *chain, const struct kd_r
 		fail("kd_post_raw_recv(): %zu WRs outstanding on a receive queue of %u",
 		     self->out_recv.size() + 1, self->max_recv);
 	mark_posted(wr->cqe, self, KD_CQE_RAW_RECV, __func__);
-	Source source = use_memory(self, *wr, self->dev->attr.max_recv_sge, __func__);
+	Mr *mr = wr->frwr ? w.mrs.check(wr->frwr, __func__) : nullptr;
+	if (mr && !usable(mr, mr->rkey) && self->state == Qp::State::Rts)
+		fail("kd_post_raw_recv() with an MR that is not registered");
+	Source source = use_memory(self, *wr, mr, self->dev->attr.max_recv_sge, __func__);
 	qp_post_recv(w, self,
 		     {.cqe = wr->cqe,
 		      .dma = source.dma,
@@ -223,7 +251,9 @@ int kd_post_raw_recv(struct kd_qp *qp, struct kd_chain *chain, const struct kd_r
 		      .kind = KD_CQE_RAW_RECV,
 		      .fixed = source.fixed,
 		      .offset = wr->offset,
-		      .pages = source.pages});
+		      .pages = source.pages,
+		      .local = mr,
+		      .lkey = mr ? mr->rkey : 0});
 	return 0;
 }
 

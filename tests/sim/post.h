@@ -15,6 +15,8 @@ void check_send_room(const Qp *qp, std::size_t count, const char *function);
 /* 0, or why nothing can be posted. */
 int check_state(const Qp *qp, bool send, const char *function);
 SendWr send_wr(const kd_dma *dma, uint32_t len, bool signalled, kd_cqe *cqe, const char *function);
+/* What registers @frwr again; the MR. */
+Mr *post_frwr(World &w, Qp *qp, kd_cqe *cqe, kd_frwr *frwr, bool sink, bool signalled);
 /* One more context of max_reads. */
 void check_contexts(const Qp *qp, const char *function);
 

@@ -129,6 +129,8 @@ void retire(World &w, Qp *qp, std::deque<Outstanding> &list, uint64_t last)
 			wr.fixed->in_use--;
 		if (wr.pages)
 			wr.pages->in_use--;
+		if (wr.mr)
+			wr.mr->in_use--;
 		for (auto &[key, read] : w.reads)
 			if (wr.context && read.qp == qp && read.wr == wr.wr)
 				read.done = true;
@@ -229,8 +231,11 @@ uint64_t qp_post_send(World &w, Qp *qp, SendWr wr)
 	wr.id = qp->next_wr++;
 	uint64_t id = wr.id;
 
+	Mr *mr = wr.mr && wr.mr->local ? wr.mr : wr.local;
+	if (mr)
+		mr->in_use++;
 	qp->out_send.push_back({wr.id, wr.cqe, wr.dma, wr.pages && !wr.own_pages, wr.fixed,
-				wr.own_pages ? wr.pages : nullptr});
+				wr.own_pages ? wr.pages : nullptr, mr});
 	qp->sq.push_back(std::move(wr));
 	if (qp->state == Qp::State::Error)
 		flush(w, qp);
@@ -242,7 +247,9 @@ uint64_t qp_post_send(World &w, Qp *qp, SendWr wr)
 uint64_t qp_post_recv(World &w, Qp *qp, RecvWr wr)
 {
 	wr.id = qp->next_wr++;
-	qp->out_recv.push_back({wr.id, wr.cqe, wr.dma, false, wr.fixed, wr.pages});
+	if (wr.local)
+		wr.local->in_use++;
+	qp->out_recv.push_back({wr.id, wr.cqe, wr.dma, false, wr.fixed, wr.pages, wr.local});
 	qp->rq.push_back(wr);
 	if (qp->state == Qp::State::Error)
 		flush(w, qp);

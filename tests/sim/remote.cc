@@ -168,6 +168,8 @@ void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
 		return;
 	}
 	transfer(w, *wr, mr);
+	if (wr->sink)
+		wr->local->state = Mr::State::Free;
 	if (wr->with_imm) {
 		CqEntry entry = consume(peer, *wr);
 
@@ -225,6 +227,8 @@ Outcome execute_send(World &w, Qp *qp, SendWr &wr)
 		return rnr(w, qp, wr);
 	}
 	RecvWr recv = peer->rq.front();
+	if (!usable(recv.local, recv.lkey))
+		fail("a receive with an MR that is not registered");
 	if (wr.payload.size() > recv.len) {
 		if (promised(qp, peer))
 			fail("SEND of %zu bytes into a receive of %u", wr.payload.size(), recv.len);
@@ -308,6 +312,8 @@ Outcome execute(World &w, Qp *qp, SendWr &wr)
 {
 	if (qp->core && w.inject(Op::WrError))
 		return failed(w, qp, wr, WC_LOC_QP_OP_ERR);
+	if (!usable(wr.local, wr.lkey))
+		fail("a work request with an MR that is not registered");
 	switch (wr.kind) {
 	case WrKind::Send: return execute_send(w, qp, wr);
 	case WrKind::Read:
@@ -316,7 +322,10 @@ Outcome execute(World &w, Qp *qp, SendWr &wr)
 	case WrKind::FetchAdd: return execute_one_sided(w, qp, wr);
 	case WrKind::Reg:
 		wr.executed = true;
+		if (wr.mr->local && wr.mr->state == Mr::State::Valid)
+			fail("REG_MR of an MR that is registered");
 		wr.mr->state = Mr::State::Valid;
+		wr.mr->key = wr.rkey;
 		wr.mr->remotely_invalidated = false;
 		qp_wr_done(w, qp, wr.id, WC_SUCCESS);
 		return Outcome::Sent;
@@ -324,6 +333,8 @@ Outcome execute(World &w, Qp *qp, SendWr &wr)
 		wr.executed = true;
 		if (wr.mr->state != Mr::State::Valid && !wr.mr->remotely_invalidated)
 			fail("LOCAL_INV of an MR that is not registered");
+		if (wr.mr->local && wr.mr->key != wr.rkey)
+			fail("LOCAL_INV of another key");
 		wr.mr->state = Mr::State::Free;
 		qp_wr_done(w, qp, wr.id, WC_SUCCESS);
 		return Outcome::Sent;

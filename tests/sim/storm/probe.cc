@@ -47,6 +47,7 @@ uint32_t cqe_state(const void *cqe, uint32_t kind)
 	case KD_CQE_INV: return queue_state(KD_CONTAINER(at, OfferSlot, inv_cqe)->queue);
 	case KD_CQE_RAW_SEND:
 	case KD_CQE_RAW_RECV: return queue_state(KD_CONTAINER(at, RawSlot, cqe)->queue);
+	case KD_CQE_RAW_REG: return queue_state(KD_CONTAINER(at, RawSlot, reg_cqe)->queue);
 	default: return queue_state(KD_CONTAINER(at, FetchSlot, cqe)->queue);
 	}
 }
