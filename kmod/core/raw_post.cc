@@ -140,7 +140,7 @@ Status Submission::settle()
 int Submission::post_sends()
 {
 	SpinGuard guard(queue.tx_lock);
-	if (queue.sealed || channel.current() != State::Live)
+	if (queue.sealed || raw.refusal() || channel.current() != State::Live)
 		return raw.refusal() ? raw.refusal() : KD_EPIPE;
 	if (!raw.waiting.empty())
 		return KD_EAGAIN;
