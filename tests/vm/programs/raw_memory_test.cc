@@ -3,6 +3,8 @@
 #include "raw_pair.h"
 #include "scattered.h"
 
+#include <atomic>
+
 namespace
 {
 
@@ -145,8 +147,9 @@ TEST_F(RawMemory, DeletedUnderLoad)
 		ASSERT_NO_FATAL_FAILURE(SetUp());
 		ASSERT_NO_FATAL_FAILURE(pair());
 		Scattered here(3 * raw_info(a).send_sges), there(3 * raw_info(a).send_sges);
-		size_t sent = 0, received = 0;
-		auto keep_on = [](int fd, uint8_t opcode, const Scattered &memory, size_t &done) {
+		std::atomic<size_t> sent = 0, received = 0;
+		auto keep_on = [](int fd, uint8_t opcode, const Scattered &memory,
+				  std::atomic<size_t> &done) {
 			for (int err = 0; !err; done++) {
 				err = post(fd,
 					   Descs(4, work(opcode, memory.at(), memory.length())));
@@ -158,12 +161,10 @@ TEST_F(RawMemory, DeletedUnderLoad)
 		std::thread sender(keep_on, a, KDIRECT_OP_SEND, std::cref(here), std::ref(sent));
 		std::thread receiver(keep_on, b, KDIRECT_OP_RECV, std::cref(there),
 				     std::ref(received));
-		usleep(300000);
+		EXPECT_TRUE(wait_for([&] { return sent > 1 && received > 1; }));
 		EXPECT_EQ(sh(std::string("kdirect channel del ") + what), 0);
 		sender.join();
 		receiver.join();
-		EXPECT_GT(sent, 1u);
-		EXPECT_GT(received, 1u);
 		added = added && std::string(what) != "r0";
 		close_both();
 	}
