@@ -2,6 +2,7 @@
 // Processes that administer, and what happens to the hardware.
 #include <cstring>
 
+#include "../../../uapi/kdirect_netlink.h"
 #include "storm.h"
 
 namespace sim
@@ -160,7 +161,8 @@ void Schedule::link_down(Machine &m, Rng &rng)
 		if (longer && state == KDIRECT_STATE_LIVE &&
 		    !m.node->core->channel_info(reinterpret_cast<kd_net *>(m.node->net),
 						name.c_str(), &info) &&
-		    info.params.keep_alive_ms && info.params.keep_alive_ms <= 300)
+		    info.params.mode != KDIRECT_MODE_RAW && info.params.keep_alive_ms &&
+		    info.params.keep_alive_ms <= 300)
 			live[name] = m.node->state_since[name];
 	}
 	w->run_for(longer ? 300 * 5 * ms + w->opts.retry_timeout : rng.below(3 * ms));

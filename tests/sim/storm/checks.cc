@@ -52,7 +52,7 @@ void Schedule::check_credits()
 		const Qp *peer = w->qps.find(qp->remote);
 		Pair pair{qp.get(), peer, {}, {}};
 
-		if (!qp->core || !qp->cq->queue)
+		if (!qp->core || qp->plain || !qp->cq->queue)
 			continue;
 		table_of(machines, qp->cq->node)->snap(qp->cq->queue, pair.here);
 		if (!peer || !peer->core || busy(qp.get()) || busy(peer)) {
@@ -139,7 +139,11 @@ void Schedule::check_states()
 		Node *node = machines[i].node;
 
 		for (const auto &[name, state] : node->last_state) {
-			uint64_t limit = state == KDIRECT_STATE_CONNECTING ? 3 * sec : 2 * sec;
+			/* a raw listener's have 10 s */
+			bool raw = name[0] == 'p';
+			uint64_t limit = state != KDIRECT_STATE_CONNECTING ? 2 * sec
+					 : raw                             ? 10 * sec
+									   : 3 * sec;
 
 			if (state != KDIRECT_STATE_LIVE && state != KDIRECT_STATE_DEAD &&
 			    node->state_since[name] + limit + slack < w->now())

@@ -81,6 +81,10 @@ struct Counted {
 			reach->large += !wc->err;
 			completion<&CoreApi::read_done, KD_CQE_READ>(cqe, wc);
 		};
+		api.raw_registered = [](kd_cqe *cqe, const kd_wc *wc) {
+			reach->registered += !wc->err;
+			real.raw_registered(cqe, wc);
+		};
 		api.file_open = [](kd_channel *channel, kd_file **out) {
 			int err = real.file_open(channel, out);
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "../../../uapi/kdirect.h"
 #include "../fabric.h"
 #include "../map.h"
 #include "../raw.h"
@@ -110,6 +111,15 @@ private:
 	Ring make_ring(MapFile &file, Rng &rng, int *err);
 	void scribble(MapFile &file, uint64_t base, Rng &rng);
 
+	/* --- plains.cc --- */
+	class Talk;
+	void plan_plains();
+	void spawn_plains();
+	void plain_user(Machine &m, Rng &rng);
+	void plain_listener(Machine &m, Rng &rng);
+	void plain_connecter(Machine &m, Rng &rng);
+	static void plain_arrived();
+
 	/* --- checks.cc --- */
 	void quiet();
 	void check_credits();
@@ -128,7 +138,9 @@ private:
 	std::deque<std::unique_ptr<std::string>> lent; /* likewise, of transfers */
 	std::map<uint64_t, Stream> streams;            /* by device node */
 	std::vector<Task> admins, users;
-	uint32_t next_writer = 1;
+	uint32_t next_writer = 1, next_sender = 1;
+	std::array<kdirect_share, 3> plain_keys{}; /* the last of each machine */
+	bool plains = false;                       /* there are raw channels, too */
 	unsigned int troubles = 0;
 	uint64_t checked_at = 0;
 	bool faultless = false, early = false, lies = false, winding_up = false;

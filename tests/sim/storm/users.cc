@@ -274,7 +274,7 @@ void Schedule::user(Machine &m, Rng &rng)
 			std::vector<std::string> there;
 
 			for (const auto &devnode : w->devnodes)
-				if (devnode->node == m.node && devnode->channel)
+				if (devnode->node == m.node && devnode->channel && !devnode->raw)
 					there.push_back(devnode->name);
 			if (!there.empty())
 				file = open(m, there[rng.below(there.size())], end);
