@@ -29,7 +29,8 @@ struct FixedBuffer {
 	enum class Share : uint8_t {
 		None,
 		Valid,
-		Leaving, // it is being taken back
+		Leaving, // a LOCAL_INV of it is under way
+		Gone,    // so it is, and the peer was faster
 	};
 	kd_mr *mr;                      // nullptr: never shared; Channel::fixed_lock
 	Share share;                    // Queue::tx_lock, as these

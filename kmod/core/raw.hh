@@ -92,8 +92,9 @@ struct Raw {
 	void control_done(const kd_wc &wc);
 	// tx_lock: whose key it is; nullptr: none of ours
 	FixedBuffer *find(uint32_t rkey);
-	bool invalidated(uint32_t rkey); // false: it is none of ours
-	void end_shares(Sleepable s);    // no QP is left
+	void taken_back(uint32_t rkey);          // a LOCAL_INV has been done
+	bool invalidated_by_peer(uint32_t rkey); // false: it is none of ours
+	void end_shares(Sleepable s);            // no QP is left
 
 	// --- completions: raw_done.cc ---------------------------------------------------------
 	void sent(RawSlot *slot, const kd_wc &wc);

@@ -36,7 +36,7 @@ void Raw::sent(RawSlot *slot, const kd_wc &wc)
 	if (!wc.err && is_atomic(slot->opcode))
 		kd_dma_sync_cpu(channel.pd, &slot->buf, slot->length);
 	if (!wc.err && slot->opcode == KDIRECT_OP_LOCAL_INV)
-		(void)invalidated(slot->rkey); // the peer may have been faster
+		taken_back(slot->rkey);
 	finish(sends, slot, wc.err, wc.status);
 }
 
@@ -49,7 +49,7 @@ void Raw::received(RawSlot *slot, const kd_wc &wc)
 		len = slot->length;
 	if (err && !wc.flushed)
 		KD_FAIL(channel, err, "a receive failed: %s", wc.status_name);
-	if (!err && wc.invalidated && !invalidated(wc.rkey)) {
+	if (!err && wc.invalidated && !invalidated_by_peer(wc.rkey)) {
 		KD_FAIL(channel, KD_EPROTO, "the peer invalidated key 0x%x, which is none of ours",
 			wc.rkey);
 		err = KD_EPROTO;

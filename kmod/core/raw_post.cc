@@ -371,9 +371,17 @@ void Submission::give_key_back(const RawSlot &slot)
 {
 	if (slot.opcode != KDIRECT_OP_LOCAL_INV)
 		return;
-	SpinGuard guard(queue.tx_lock);
-	if (FixedBuffer *buffer = raw.find(slot.rkey))
-		buffer->share = FixedBuffer::Share::Valid;
+	{
+		SpinGuard guard(queue.tx_lock);
+		FixedBuffer *buffer = raw.find(slot.rkey);
+		if (!buffer)
+			return;
+		if (buffer->share == FixedBuffer::Share::Leaving) {
+			buffer->share = FixedBuffer::Share::Valid;
+			return;
+		}
+	}
+	raw.taken_back(slot.rkey);
 }
 
 // --- descriptors -------------------------------------------------------------------------

@@ -20,20 +20,36 @@ FixedBuffer *Raw::find(uint32_t rkey)
 	return found;
 }
 
-// Completions call this. The buffer may end with it.
-bool Raw::invalidated(uint32_t rkey)
+// Completions call these two. The buffer may end with them.
+void Raw::taken_back(uint32_t rkey)
 {
 	FixedBuffer *buffer;
 	{
 		SpinGuard guard(channel.queues[0]->tx_lock);
 		buffer = find(rkey);
 		if (!buffer)
-			return false;
+			return;
 		shared_as(rkey).remove(buffer);
 		buffer->share = Share::None;
 	}
 	waitq.wake(0);
 	buffer->put_later();
+}
+
+// What a LOCAL_INV is under way for keeps its MR as it is until that is done.
+bool Raw::invalidated_by_peer(uint32_t rkey)
+{
+	{
+		SpinGuard guard(channel.queues[0]->tx_lock);
+		FixedBuffer *buffer = find(rkey);
+		if (!buffer || buffer->share == Share::Gone)
+			return false;
+		if (buffer->share == Share::Leaving) {
+			buffer->share = Share::Gone;
+			return true;
+		}
+	}
+	taken_back(rkey);
 	return true;
 }
 
@@ -48,7 +64,7 @@ void Raw::control_done(const kd_wc &wc)
 	if (wc.err && !wc.flushed)
 		KD_FAIL(channel, wc.err, "a key cannot be made or taken back: %s", wc.status_name);
 	if (!wc.err && gone)
-		(void)invalidated(gone);
+		taken_back(gone);
 	waitq.wake(0);
 }
 

@@ -270,4 +270,31 @@ TEST(PlainKeys, BothInvalidate)
 	EXPECT_GT(both, 0u);
 }
 
+/*
+ * A LOCAL_INV waits behind a SEND that the peer does not receive yet, and meanwhile the peer
+ * invalidates the key: there is no new one until that LOCAL_INV is done.
+ */
+TEST(PlainKeys, NoNewKeyBeforeTheOldOnesInvalidation)
+{
+	Keys p({.seed = 1});
+	kdirect_share key, again;
+	ASSERT_EQ(p.share(p.far, KDIRECT_ACCESS_READ, key), 0);
+	ASSERT_EQ(p.far.post({work(KDIRECT_OP_RECV, p.far_memory.at(mib), 4, 1),
+			      work(KDIRECT_OP_SEND, p.far_memory.at(mib), 4, 2),
+			      local_inv(key.rkey)}),
+		  0);
+	kdirect_desc send = work(KDIRECT_OP_SEND_INV, p.near_memory.at(), 4);
+	send.rkey = key.rkey;
+	EXPECT_EQ(p.near.one(send).result, 4);
+	auto got = p.far.await(1);
+	ASSERT_EQ(got.size(), 1u);
+	EXPECT_EQ(got[0].flags, KDIRECT_COMPLETION_INV);
+	EXPECT_EQ(p.far.share(0, KDIRECT_ACCESS_READ, again), KD_EBUSY);
+	ASSERT_EQ(p.near.post({work(KDIRECT_OP_RECV, p.near_memory.at(), 4)}), 0);
+	EXPECT_EQ(p.near.await(1).size(), 1u);
+	EXPECT_EQ(p.far.await(2).size(), 2u);
+	ASSERT_EQ(p.share(p.far, KDIRECT_ACCESS_READ, again), 0);
+	EXPECT_EQ(p.read(again), 8192);
+}
+
 } // namespace
