@@ -29,9 +29,9 @@ void Raw::closed(Sleepable, DescFile &)
 	{
 		SpinGuard guard(channel.state_lock);
 		file = nullptr;
+		file_closed = true;
 	}
 	channel.opens.fetch_sub(1);
-	file_closed = true;
 	// In order: the peer is told, and it is no error.
 	channel.end_of_stream = true;
 	channel.peer_gone.store(true, std::memory_order_release);

@@ -135,7 +135,11 @@ Status Raw::try_share(Sleepable s, DescFile &file, kdirect_share &call)
 	if (!buffer)
 		return KD_ENOENT;
 	{
-		SpinGuard guard(channel.queues[0]->tx_lock);
+		Queue &queue = *channel.queues[0];
+		SpinGuard guard(queue.tx_lock);
+		// Then what share says of the MR is not so: end_shares() invalidates nothing.
+		if (queue.sealed)
+			return refusal() ? refusal() : KD_EPIPE;
 		if (buffer->share != Share::None)
 			return KD_EBUSY;
 		if (control_busy)

@@ -390,4 +390,22 @@ TEST(PlainLife, WaitingForEvents)
 	}
 }
 
+/* Nobody else comes in between the close and the end. */
+TEST(PlainLife, NobodyOpensWhatIsClosed)
+{
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		Plain p({.seed = seed});
+		ASSERT_TRUE(p.up());
+		bool another = false;
+		Task closes = p.w.spawn("closes", [&] { p.far.close(); });
+		Task opens = p.w.spawn("opens", [&] {
+			for (int i = 0; i < 20; i++)
+				another |= bool(open_plain(p.w, "raw.0"));
+		});
+		ASSERT_TRUE(p.w.finish({closes, opens}));
+		EXPECT_FALSE(another) << "seed " << seed;
+		EXPECT_TRUE(p.w.run_until_gone("raw.0"));
+	}
+}
+
 } // namespace
