@@ -13,13 +13,18 @@
  *   read(), readv()     return at most the rest of one message and never merge
  *                       two. A buffer too small loses nothing: the next read
  *                       goes on in the same message. 0 is the end of a channel
- *                       that the peer closed in order.
+ *                       that the peer closed in order, or an empty message, which
+ *                       only descriptors send; POLLHUP tells the end.
  *   poll()              POLLIN: read() will not block; POLLOUT: a message of any
- *                       length can be sent without blocking; POLLHUP: the
- *                       channel has ended.
+ *                       length can be sent without blocking; POLLPRI: there are
+ *                       completions of descriptors; POLLHUP: the channel has ended.
  *   preadv2()/pwritev2() with offset -1: RWF_HIPRI polls the channel's poll
  *                       queues, as its poll mode says (enum kdirect_poll_mode
  *                       in kdirect_netlink.h), RWF_NOWAIT never blocks.
+ *   ioctl()             KDIRECT_IOC_INFO, _PING, and those of a mapping but for
+ *                       KDIRECT_IOC_MAP_INFO: SENDs and RECVs of messages as
+ *                       descriptors, fixed buffers, rings (all below)
+ *   io_uring            commands: KDIRECT_URING_CMD_DESC (below)
  *
  * Errors of read() and write():
  *   EAGAIN      would block, and O_NONBLOCK or RWF_NOWAIT was asked for
@@ -177,9 +182,10 @@ struct kdirect_ping {
 #define KDIRECT_IOC_PING	_IOWR(KDIRECT_IOC_MAGIC, 4, struct kdirect_ping)
 
 /*
- * Descriptors: READ, WRITE and atomic operations on the memory of a mapping, or work
- * requests of a raw channel, many in one call, with their completions by the same call or
- * a later one. Each open file has requests of its own; its duplicates share them.
+ * Descriptors: READ, WRITE and atomic operations on the memory of a mapping, SENDs and RECVs
+ * of messages of a channel, or work requests of a raw channel, many in one call, with their
+ * completions by the same call or a later one. Each open file has requests of its own; its
+ * duplicates share them.
  */
 
 /**
@@ -190,10 +196,11 @@ struct kdirect_ping {
  *			they become @operand
  * @KDIRECT_OP_FETCH_ADD: the 8 bytes at @remote grow by @operand, modulo 2^64
  *
- * @KDIRECT_OP_SEND:	raw: SEND of @length bytes
+ * @KDIRECT_OP_SEND:	session: one message of @length bytes; raw: SEND of @length bytes
  * @KDIRECT_OP_SEND_IMM: raw: SEND with immediate: @imm
  * @KDIRECT_OP_SEND_INV: raw: SEND with invalidate: of the peer's key @rkey
- * @KDIRECT_OP_RECV:	raw: a receive of up to @length bytes
+ * @KDIRECT_OP_RECV:	session: the next message, or its rest, as far as @length goes; raw: a
+ *			receive of up to @length bytes
  * @KDIRECT_OP_WRITE_IMM: raw: RDMA WRITE, and @imm in a receive of the peer
  * @KDIRECT_OP_LOCAL_INV: raw: takes back @rkey, a key of KDIRECT_IOC_BUFFER_SHARE
  *
@@ -282,11 +289,45 @@ enum kdirect_opcode {
  *
  * SENDs and WRITEs of plain memory up to the eager limit are copied; else it is pinned, and
  * RECV's and READ's always, until the completion. Memory in more pieces than one work request
- * holds is registered first, in the send queue: submitting a RECV with such memory waits for
- * that, and so for SENDs before it, which may wait for a receive of the peer; and before the
- * channel is connected, a RECV with such memory, and RECVs behind it, are posted only as soon as
- * it is. A mapping takes no opcode and no flag that
- * says "raw" here: EOPNOTSUPP.
+ * of a raw channel holds is registered first, in the send queue: submitting a RECV with such
+ * memory waits for that, and so for SENDs before it, which may wait for a receive of the peer;
+ * and before the channel is connected, a RECV with such memory, and RECVs behind it, are posted
+ * only as soon as it is. A mapping takes no opcode and no flag that says "raw" here, and no SEND
+ * or RECV: EOPNOTSUPP.
+ *
+ * The node of a channel that is a session takes SEND and RECV only: one message, 0 ..
+ * max_message bytes. Who submits never waits for room or for a message: what cannot be done
+ * at once waits by itself, and ends at the latest with the channel.
+ *   SEND	The messages of one open file leave in the order of its SENDs, whatever their
+ *		lengths; those of all open files that have to wait leave in the order in which they
+ *		were submitted. Up to the eager limit it completes when the message is copied and
+ *		posted, as write() returns; above it when the peer has fetched it. A message
+ *		of write() may overtake SENDs that have not completed, and none that have.
+ *   RECV	RECVs get messages in the order in which they were submitted, whoever did, and
+ *		before any read(). A message that is longer than the memory loses nothing: the
+ *		completion has what fits, KDIRECT_COMPLETION_MORE, and in @data how many bytes are
+ *		left, which the next RECV or read() gets. So a RECV of 0 bytes tells the length of
+ *		a message without taking it. Of the memory no more than max_message bytes is used.
+ * Completions of one open file's RECVs are in their order; others are in none.
+ * What still waits when the file is closed is given up: it is not sent, and takes no message.
+ *
+ * A small SEND that waits has been copied; larger ones, and RECVs that wait, have plain memory
+ * pinned and charged to RLIMIT_MEMLOCK. Errors are these:
+ *   EINVAL	unknown opcode or flag, a field other than @buffer, @length, @addr and @user_data
+ *		is not zero, @length above KDIRECT_DESC_LENGTH_MAX
+ *   EOPNOTSUPP	another opcode, KDIRECT_DESC_FENCE, KDIRECT_DESC_SOLICITED; plain memory that
+ *		would have to be pinned, from the thread of a ring: RECV's, and above the
+ *		eager limit SEND's
+ *   EACCES	SEND: the file is not open for writing; RECV: for reading
+ *   EMSGSIZE	SEND: longer than max_message
+ *   EPIPE	SEND: the channel has ended, and the message was not sent, or not fetched;
+ *		RECV: the peer closed the channel in order, and there is no more message
+ *   ECONNRESET, ETIMEDOUT, ... RECV: the connection failed, with its first cause; what had
+ *		arrived before is received first
+ *   ENODEV	RECV: the channel was deleted here, or its device removed
+ *   ENOENT	there is no fixed buffer @buffer
+ *   EFAULT	as above; nothing was sent, and of a message nothing is lost
+ *   ENOMEM	no memory, or over RLIMIT_MEMLOCK
  */
 struct kdirect_desc {
 	__u8	opcode;
@@ -316,7 +357,7 @@ struct kdirect_desc {
  * @opcode:	the descriptor's
  * @flags:	KDIRECT_COMPLETION_*
  * @data:	RECV: the immediate data, in host order, or the key that the peer invalidated;
- *		otherwise 0
+ *		of a session: bytes of the message that are left; otherwise 0
  */
 struct kdirect_completion {
 	__u64	user_data;
@@ -334,6 +375,7 @@ struct kdirect_completion {
 #define KDIRECT_COMPLETION_WRITE (1U << 2)	/* a WRITE with immediate, of @result bytes: the
 						 * receive's own memory is untouched
 						 */
+#define KDIRECT_COMPLETION_MORE	(1U << 3)	/* session: @data bytes of the message are left */
 
 /* Descriptors of one open file that are under way, or wait to be reaped. */
 #define KDIRECT_DESC_ENTRIES	256
@@ -358,8 +400,8 @@ struct kdirect_completion {
  * First submits, then waits, then reaps. Of the descriptors as many are taken as there
  * are entries free (KDIRECT_DESC_ENTRIES); each that was taken has one completion, also
  * if it is invalid, and no completion is lost: what finds no room now is kept for the
- * next call. Submitting may wait for request slots of the channel, which become free by
- * themselves. What can share a doorbell does: descriptors of fixed buffers, atomic
+ * next call. Submitting to a mapping may wait for request slots of the channel, which become
+ * free by themselves. What can share a doorbell does: descriptors of fixed buffers, atomic
  * operations, and WRITEs up to the eager limit.
  *
  * The wait ends without error at the timeout, by a signal, and when nothing is under way
@@ -379,7 +421,8 @@ struct kdirect_completion {
  *   ENOMEM	first use of the file only
  *
  * A file that is closed with descriptors under way does not wait for them: they are
- * executed, or not, and their memory is pinned until then.
+ * executed, or not, and their memory is pinned until then. "The mapping" is here and below
+ * the channel for its own node.
  */
 struct kdirect_submit {
 	__u64	descs;
@@ -595,7 +638,7 @@ struct kdirect_map_info {
 
 /*
  * Rings: descriptors and completions in memory that the program shares with the kernel.
- * A pair of them belongs to one open file of a mapping and is an open file itself, which
+ * A pair of them belongs to one open file with descriptors and is an open file itself, which
  * KDIRECT_IOC_RING_SETUP makes:
  *
  *   mmap()	of all @length bytes at offset 0, MAP_SHARED, as often as one likes.
@@ -633,7 +676,7 @@ struct kdirect_map_info {
 #define KDIRECT_RING_SQ_BAD	(1U << 2)	/* sq_tail is more than sq_entries ahead */
 
 /**
- * struct kdirect_ring_setup - make rings (KDIRECT_IOC_RING_SETUP, of a mapping's file)
+ * struct kdirect_ring_setup - make rings (KDIRECT_IOC_RING_SETUP)
  * @sq_entries:	in: size of the submission ring, a power of two, 1 .. KDIRECT_RING_ENTRIES
  * @cq_entries:	in: of the completion ring, the same
  * @flags:	in: KDIRECT_RING_*
@@ -653,7 +696,7 @@ struct kdirect_map_info {
  *
  * Returns a file descriptor, with close-on-exec. Until it is closed KDIRECT_IOC_SUBMIT
  * fails with EBUSY, and what was submitted with that is completed here. Fixed buffers stay
- * with the mapping's file.
+ * with the file that the rings were made for.
  *
  * With KDIRECT_RING_THREAD a thread of the kernel submits what the program writes, in the
  * program's memory, and with KDIRECT_RING_POLL polls, too: no system call is needed. The
@@ -732,10 +775,11 @@ struct kdirect_ring_enter {
  * @desc:	the descriptor; @user_data zero
  * @reserved:	zero
  *
- * The command of an SQE with IORING_OP_URING_CMD, @cmd_op KDIRECT_URING_CMD_DESC and the
- * mapping's file, in a ring with IORING_SETUP_SQE128. With IORING_URING_CMD_FIXED the local
- * memory lies in the buffer of io_uring that the SQE's @buf_index names, and @desc.addr is an
- * address in it; READ and WRITE only, and not with KDIRECT_DESC_FIXED.
+ * The command of an SQE with IORING_OP_URING_CMD, @cmd_op KDIRECT_URING_CMD_DESC and the file
+ * of a mapping, or of a channel that is a session, in a ring with IORING_SETUP_SQE128. With
+ * IORING_URING_CMD_FIXED the local memory lies in the buffer of io_uring that the SQE's
+ * @buf_index names, and @desc.addr is an address in it; not with atomic operations or
+ * KDIRECT_DESC_FIXED.
  *
  * The result in the CQE is that of struct kdirect_completion. With IORING_SETUP_CQE32 (or
  * _CQE_MIXED) there is a second one, in big_cqe[0]: the number before an atomic operation, or
@@ -747,7 +791,9 @@ struct kdirect_ring_enter {
  * with. A command that would have to wait when it is submitted, for one of these, for request
  * slots, for memory that is not present, or for another submitter of the file, is left to a
  * worker of io_uring, as is a READ, or a WRITE above the eager limit, that is not one work
- * request. What waits in a worker can be cancelled; what is posted cannot, and ends by itself.
+ * request. Of a channel, a RECV without a message, and a SEND without room or above the eager
+ * limit, waits in one; so commands that wait are in no order. What waits in a worker can be
+ * cancelled; what is posted cannot, and ends by itself.
  *
  * Errors in addition to those of struct kdirect_desc:
  *   ENOTTY	another @cmd_op

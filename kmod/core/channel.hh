@@ -6,6 +6,7 @@
 #include "export.hh"
 #include "fixed.hh"
 #include "mapping.hh"
+#include "message.hh"
 #include "order.hh"
 #include "queue.hh"
 #include "state.hh"
@@ -113,6 +114,7 @@ struct kd_channel {
 
 	// --- receiving: receive.cc, fetch.cc ------------------------------------------------
 	kd::RxSlot *readable();
+	kd::RxSlot *readable_now();
 	void consume(kd::RxSlot *slot);
 	void consider_fetching();
 	void fetch(kd::Sleepable s);
@@ -124,6 +126,29 @@ struct kd_channel {
 	void message_arrived(kd::RxSlot *slot, const kd::wire::DataInfo &info);
 	void message_complete(); // more has arrived in order
 	void answer_bye();
+
+	// --- SENDs and RECVs of descriptors: message.cc --------------------------------------
+	void opened(kd::DescFile &file);
+	void closed(kd::Sleepable s, kd::DescFile &file);
+	// Why a descriptor of an open file of a session cannot begin; 0: it can.
+	int refusal() const;
+	// SENDs wait, and others go behind them.
+	bool sends_wait() const { return tx_waitq.descs.load() != 0; }
+	bool try_claim(kd::WaitStyle style, bool large, kd::Claim &out);
+	// It ends in Request::part_done(), which may have been called by the return.
+	void enqueue(kd::Sleepable s, kd::Message &message);
+	// True: it had not begun, and ends with `err`.
+	bool cancel(kd::Sleepable s, kd::Message &message, int err);
+	// The first message, for a read() (which holds `reader`), or for a RECV that none
+	// waits before; nullptr: there is none for it now. Until leave_front() it is its own.
+	kd::RxSlot *take_front(bool by_read);
+	void leave_front(bool by_read);
+	// So many bytes of it were read.
+	void read_on(kd::RxSlot *slot, uint32_t n);
+	// As much of it as fits; the same, if it was copied already
+	void take_message(kd::Message &message, kd::RxSlot *slot);
+	void received(kd::Request &request, kd::RxSlot *slot, uint32_t n);
+	void woken(unsigned key, bool descs);
 
 	// --- pings: ping.cc -----------------------------------------------------------------
 	kd::Status ping(kd::Sleepable s, struct kdirect_ping &p, uint32_t open_flags);
@@ -268,8 +293,14 @@ struct kd_channel {
 
 	// --- sending --------------------------------------------------------------------------
 	std::atomic<uint64_t> next_seq{0};
-	kd::WaitQueue tx_waitq;   // credits, slots, fetched offers
-	kd::WaitQueue ping_waitq; // pongs
+	kd::MessageWaitQueue tx_waitq{*this}; // credits, slots, fetched offers
+	kd::WaitQueue ping_waitq;             // pongs
+	kd::SpinLock<KD_LOCK_MESSAGE> message_lock;
+	kd::Messages sends;      // message_lock: descriptors that wait, as these
+	bool sending = false;    // somebody is at it
+	bool send_again = false; // and has to look again
+	kd::DescFiles files;     // message_lock: open files of its node
+	kd_work message_work;
 
 	// --- receiving ------------------------------------------------------------------------
 	mutable kd::SpinLock<KD_LOCK_RX> rx_lock;
@@ -282,9 +313,12 @@ struct kd_channel {
 	std::atomic<bool> peer_closing{false};
 	std::atomic<bool> end_of_stream{false}; // closed in order: reads end with 0
 	kd_work fetch_work;
-	kd::WaitQueue rx_waitq;
+	kd::MessageWaitQueue rx_waitq{*this};
 	kd::Mutex<KD_LOCK_READER> reader;
-	uint32_t read_offset = 0; // reader: into the first message
+	kd::Messages recvs;       // rx_lock: descriptors that wait
+	bool reading = false;     // rx_lock: a read() has the first message
+	bool serving = false;     // rx_lock: a RECV has it
+	uint32_t read_offset = 0; // whose the first message is: into it
 
 	std::atomic<uint32_t> sleepers{0};     // on poll queues' completions
 	std::atomic<uint32_t> ring_threads{0}; // of rings of its mappings
@@ -340,9 +374,18 @@ private:
 	void release_grants(kd::Sleepable s);
 	uint64_t grants_deadline();
 	void queue_work(kd_work *work);
+	static void message_work_fn(kd_work *work);
+	bool recvs_first() const { return serving || !recvs.empty(); } // rx_lock
+	template <class Match>
+	bool cancel_first(kd::Sleepable s, kd::Messages &from, const Match &match, int err);
+	void send_waiting(kd::Sleepable s);
+	void send_claimed(kd::Sleepable s, kd::Message &message, const kd::Claim &claim);
+	bool send_next(kd::Sleepable s);
+	void serve_recvs(kd::Sleepable s);
+	bool serve_recv(kd::Sleepable s);
+	void wake_readers();
 	template <class Visit>
 	bool each_sender(kd::WaitStyle style, const Visit &visit);
-	bool try_claim(kd::WaitStyle style, bool large, kd::Claim &out);
 	bool claim_on(kd::Queue &queue, bool large, kd::Claim &out);
 	bool offers_claimed();
 	kd::Status post_message(const kd::Claim &claim, const kd::wire::DataInfo &message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An open file with descriptors, of a mapping or a raw channel: Documentation/descriptors.md.
+// An open file with descriptors, of a mapping or a channel: Documentation/descriptors.md.
 // It lives until it is released and the last of its requests has ended.
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace kd
 {
 
-class RingSource;
 class SubmitterMemory;
+struct Message; // message.hh
 
 static_assert(sizeof(kdirect_desc) == 64 && sizeof(kdirect_completion) == 32);
 static_assert(sizeof(kdirect_submit) == 64 && sizeof(kdirect_buffer) == 32);
@@ -26,6 +26,8 @@ inline bool is_atomic(uint8_t op)
 
 // A descriptor that was taken, until its completion is reaped.
 struct Request {
+	// One more part is about to begin.
+	void add_part();
 	// One of its parts has ended.
 	void part_done(int error, uint16_t wc_status, uint64_t before);
 	kdirect_completion completion() const;
@@ -50,6 +52,7 @@ struct Request {
 	uint8_t flags; // of the completion, as the next
 	uint32_t data;
 	kd_uring *command; // of io_uring, which gets the completion; else nullptr
+	Message *message;  // of a session's file; else nullptr
 	bool events;       // of a command: it is counted in Channel::sleepers
 
 private:
@@ -79,9 +82,21 @@ struct kd_desc_file {
 	kd::Status submit(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
 			  const kd_uring_call &call);
 	void replace_buffer(kd::Sleepable s, uint32_t index, kd::FixedBuffer *buffer);
-	kd::Status submit_raw(kd::Sleepable s, kdirect_submit &batch);
-	kd::Status submit_raw(kd::Sleepable s, kd::RingSource &source, bool polls,
+	// As what it is open of does it: desc_post.cc, raw_post.cc, message_post.cc
+	template <class Source>
+	kd::Status submit_mapped(kd::Sleepable s, Source &source, bool polls,
+				 kd::SubmitterMemory &memory);
+	template <class Source>
+	kd::Status submit_raw(kd::Sleepable s, Source &source, bool polls,
 			      kd::SubmitterMemory &memory);
+	template <class Source>
+	kd::Status submit_messages(kd::Sleepable s, Source &source, bool polls,
+				   kd::SubmitterMemory &memory);
+	kd::Status run_mapped(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
+			      const kd_uring_call &call);
+	kd::Status run_message(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
+			       const kd_uring_call &call);
+	void await_message(kd::Sleepable s, kd::Request &request);
 
 	// The key that the buffer has ends; KD_ENOENT: it `must` have one.
 	kd::Status take_key_back(kd::Sleepable s, uint32_t index, bool must);
@@ -97,10 +112,10 @@ struct kd_desc_file {
 
 	kd::Refs refs; // of who opened it, and of each request that has not ended
 	kd::Channel *channel = nullptr;
-	kd::Mapping *mapping = nullptr; // nullptr: it is the channel's, which is raw
+	kd::Mapping *mapping = nullptr; // nullptr: it is the channel's, a session or raw
 	bool can_read = false, can_write = false;
 	kd::OpenFlags flags;
-	kd::Links<kd_desc_file> link; // the mapping's
+	kd::Links<kd_desc_file> link; // the mapping's or the session's
 	kd_work end_work;
 
 	kd::Mutex<KD_LOCK_SUBMIT> submit_lock;
@@ -108,6 +123,7 @@ struct kd_desc_file {
 	kd_io *ios = nullptr;
 	kd_raw_wr *wrs = nullptr; // instead, of a raw channel
 	kd_chain *chain = nullptr;
+	kd::Message *messages = nullptr; // instead, of a session
 
 	kd::SpinLock<KD_LOCK_FILE> lock;
 	kd::Request *requests = nullptr;
@@ -126,6 +142,9 @@ struct kd_desc_file {
 
 private:
 	friend struct kd::Request;
+	template <class Source>
+	kd::Status submit_from(kd::Sleepable s, Source &source, bool polls,
+			       kd::SubmitterMemory &memory);
 	bool follow(); // lock: of catch_up(); true: the thread is to be woken
 	void give_back(kd::Request *request); // lock: it was reaped
 	kd::Status reap_some(kd::Sleepable s, kdirect_submit &batch, uint32_t most);

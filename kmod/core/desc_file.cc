@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An open file with descriptors: its requests, and how their completions are reaped.
 #include "channel.hh"
+#include "desc_source.hh"
 #include "raw.hh"
-#include "ring.hh"
 #include "uring.hh"
 
 using namespace kd;
@@ -24,7 +24,9 @@ kd_desc_file *kd_desc_file::create(Sleepable s, Channel &channel)
 
 int kd_desc_file::refusal() const
 {
-	return mapping ? mapping->refusal() : channel->raw->refusal();
+	if (mapping)
+		return mapping->refusal();
+	return channel->raw ? channel->raw->refusal() : channel->refusal();
 }
 
 // What a descriptor needs, once there is one.
@@ -34,14 +36,17 @@ Status kd_desc_file::prepare(Sleepable s)
 		return {};
 	if (!buffers)
 		buffers = create_array<FixedBuffer *>(s, KDIRECT_BUFFERS);
+	bool session = !mapping && !channel->raw;
 	if (mapping && !ios)
 		ios = create_array<kd_io>(s, KD_CHAIN_MAX);
-	if (!mapping && !wrs)
+	if (!mapping && channel->raw && !wrs)
 		wrs = create_array<kd_raw_wr>(s, KD_CHAIN_MAX);
-	if (!chain)
+	if (session && !messages)
+		messages = create_array<Message>(s, KDIRECT_DESC_ENTRIES);
+	if (!session && !chain)
 		if (Status st = kd_chain_create(&chain); !st.ok())
 			return st;
-	if (!buffers || (!ios && !wrs))
+	if (!buffers || (!ios && !wrs && !messages))
 		return KD_ENOMEM;
 	auto *made = create_array<Request>(s, KDIRECT_DESC_ENTRIES);
 	if (!made)
@@ -49,6 +54,7 @@ Status kd_desc_file::prepare(Sleepable s)
 	SpinGuard guard(lock);
 	for (uint32_t i = 0; i < KDIRECT_DESC_ENTRIES; i++) {
 		made[i].file = this;
+		made[i].message = messages ? &messages[i] : nullptr;
 		free.push_back(&made[i]);
 	}
 	requests = made;
@@ -59,8 +65,10 @@ void kd_desc_file::release(Sleepable s)
 {
 	if (mapping)
 		mapping->closed(*this);
-	else
+	else if (channel->raw)
 		channel->raw->closed(s, *this);
+	else
+		channel->closed(s, *this);
 	for (uint32_t i = 0; buffers && i < KDIRECT_BUFFERS; i++)
 		replace_buffer(s, i, nullptr);
 	if (refs.put())
@@ -85,7 +93,10 @@ void kd_desc_file::end(Sleepable s)
 	kd_free(ios);
 	kd_free(wrs);
 	kd_chain_free(chain);
+	kd_free(messages);
 	kd_free(requests);
+	if (commands)
+		kd_free(commands->messages);
 	kd_free(commands);
 	if (mapping)
 		mapping->put(s);
@@ -137,6 +148,12 @@ void Request::start(const kdirect_desc &desc, uint32_t number)
 	opcode = desc.opcode;
 	flags = 0;
 	data = 0;
+}
+
+void Request::add_part()
+{
+	SpinGuard guard(file->lock);
+	left++;
 }
 
 bool Request::last_part(int error, uint16_t wc_status, uint64_t before)
@@ -193,10 +210,58 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 	if (wake)
 		owner.waitq.wake(0);
 	if (watched)
-		owner.poll_waitq.wake(over ? KD_WAKE_END : KD_WAKE_IN);
+		owner.poll_waitq.wake(over ? KD_WAKE_END : KD_WAKE_IN | KD_WAKE_PRI);
 	if (wake_thread)
 		owner.thread_waitq.wake(0);
 	owner.put_later();
+}
+
+// --- submitting --------------------------------------------------------------------------
+
+template <class Source>
+Status kd_desc_file::submit_from(Sleepable s, Source &source, bool polls, SubmitterMemory &memory)
+{
+	if (mapping)
+		return submit_mapped(s, source, polls, memory);
+	return channel->raw ? submit_raw(s, source, polls, memory)
+			    : submit_messages(s, source, polls, memory);
+}
+
+Status kd_desc_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
+{
+	Status st = submit_lock.lock_interruptible(s);
+	if (!st.ok())
+		return st;
+	st = ring ? KD_EBUSY : prepare(s);
+	if (st.ok()) {
+		SubmitterMemory memory(nullptr);
+		ArraySource source(batch);
+		st = submit_from(s, source, batch.flags & KDIRECT_SUBMIT_POLL, memory);
+	}
+	submit_lock.unlock();
+	return st;
+}
+
+Status kd_desc_file::submit(Sleepable s, kd_ring &from, uint32_t most,
+			    uint32_t &taken) KD_NO_ANALYSIS
+{
+	// A program that keeps writing more does not keep us here.
+	RingSource source(from, most < from.sq_entries ? most : from.sq_entries, taken);
+	SubmitterMemory memory(from.thread);
+	Status st = submit_lock.lock_interruptible(s);
+	if (!st.ok())
+		return st;
+	st = submit_from(s, source, from.polls, memory);
+	submit_lock.unlock();
+	if (taken && from.is_watched())
+		poll_waitq.wake(KD_WAKE_OUT);
+	return st;
+}
+
+Status kd_desc_file::submit(Sleepable s, Request &request, const kdirect_desc &desc,
+			    const kd_uring_call &call)
+{
+	return mapping ? run_mapped(s, request, desc, call) : run_message(s, request, desc, call);
 }
 
 // --- rings -----------------------------------------------------------------------------
@@ -350,6 +415,11 @@ Status kd_desc_file::reap(Sleepable s, kdirect_submit &batch)
 void kd_desc_release(struct kd_desc_file *file)
 {
 	file->release(ShimEntry::may_sleep());
+}
+
+struct kd_waitq *kd_desc_waitq(struct kd_desc_file *file)
+{
+	return file->poll_waitq.raw();
 }
 
 int kd_desc_set_flags(struct kd_desc_file *file, uint32_t flags)

@@ -10,11 +10,11 @@ namespace
 {
 
 // One batch, on one queue; submit_lock.
-class Submission
+class MapSubmission
 {
 public:
-	Submission(DescFile &f, bool poll, SubmitterMemory &m,
-		   const kd_uring_call *command = nullptr)
+	MapSubmission(DescFile &f, bool poll, SubmitterMemory &m,
+		      const kd_uring_call *command = nullptr)
 		: file(f), mapping(*f.mapping), channel(*f.channel), polls(poll),
 		  queue(channel.io_queue(poll)), memory(m), call(command),
 		  nowait(command && command->nowait)
@@ -58,7 +58,7 @@ private:
 // --- posting ---------------------------------------------------------------------------
 
 // 0, or why none of them is posted.
-int Submission::post()
+int MapSubmission::post()
 {
 	SpinGuard guard(queue.tx_lock);
 	int err = mapping.refusal();
@@ -95,7 +95,7 @@ int Submission::post()
 	return 0;
 }
 
-void Submission::give_back(IoSlot *slot, int err)
+void MapSubmission::give_back(IoSlot *slot, int err)
 {
 	Request *request = std::exchange(slot->request, nullptr);
 	slot->atomic = false;
@@ -108,7 +108,7 @@ void Submission::give_back(IoSlot *slot, int err)
 	request->part_done(err, 0, 0);
 }
 
-void Submission::flush()
+void MapSubmission::flush()
 {
 	if (!nr)
 		return;
@@ -122,7 +122,7 @@ void Submission::flush()
 
 // --- slots -----------------------------------------------------------------------------
 
-IoSlot *Submission::claim(Sleepable s, bool large, Status &st)
+IoSlot *MapSubmission::claim(Sleepable s, bool large, Status &st)
 {
 	IoSlot *slot = queue.claim_io(large);
 	if (slot)
@@ -139,7 +139,7 @@ IoSlot *Submission::claim(Sleepable s, bool large, Status &st)
 }
 
 // For one more WR, with so many entries of a fixed buffer.
-Status Submission::make_room(uint32_t entries)
+Status MapSubmission::make_room(uint32_t entries)
 {
 	if (nr < KD_CHAIN_MAX && sges + entries <= KD_CHAIN_SGES)
 		return {};
@@ -150,7 +150,8 @@ Status Submission::make_room(uint32_t entries)
 }
 
 // There is room for it.
-kd_io &Submission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind)
+kd_io &MapSubmission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len,
+			  kd_io_kind kind)
 {
 	const wire::RemoteKey key = mapping.at(pos);
 	slot->mapping = &mapping;
@@ -177,7 +178,7 @@ kd_io &Submission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t le
 
 // --- parts -----------------------------------------------------------------------------
 
-bool Submission::read_user(void *to, uint64_t from, uint32_t len)
+bool MapSubmission::read_user(void *to, uint64_t from, uint32_t len)
 {
 	if (kd_user_read(to, from, len, false))
 		return true;
@@ -187,8 +188,8 @@ bool Submission::read_user(void *to, uint64_t from, uint32_t len)
 	return kd_user_read(to, from, len, true);
 }
 
-Status Submission::fixed_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
-			      uint32_t &len)
+Status MapSubmission::fixed_part(Sleepable s, Request &request, const kdirect_desc &d,
+				 uint32_t done, uint32_t &len)
 {
 	uint32_t most = channel.io_sges < KD_CHAIN_SGES ? channel.io_sges : KD_CHAIN_SGES;
 	uint32_t used;
@@ -206,8 +207,8 @@ Status Submission::fixed_part(Sleepable s, Request &request, const kdirect_desc 
 }
 
 // A WRITE of what fits into the slot's buffer.
-Status Submission::copied_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
-			       uint32_t len)
+Status MapSubmission::copied_part(Sleepable s, Request &request, const kdirect_desc &d,
+				  uint32_t done, uint32_t len)
 {
 	Status st = make_room(0);
 	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
@@ -221,8 +222,8 @@ Status Submission::copied_part(Sleepable s, Request &request, const kdirect_desc
 	return {};
 }
 
-Status Submission::pin(Sleepable, const kdirect_desc &d, uint64_t addr, uint32_t len,
-		       kd_pages **pages)
+Status MapSubmission::pin(Sleepable, const kdirect_desc &d, uint64_t addr, uint32_t len,
+			  kd_pages **pages)
 {
 	bool to_memory = d.opcode == KDIRECT_OP_READ;
 	if (call && call->registered)
@@ -231,8 +232,8 @@ Status Submission::pin(Sleepable, const kdirect_desc &d, uint64_t addr, uint32_t
 	return nowait && st.err() == KD_EFAULT ? Status(KD_EAGAIN) : st;
 }
 
-Status Submission::pinned_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
-			       uint32_t &len)
+Status MapSubmission::pinned_part(Sleepable s, Request &request, const kdirect_desc &d,
+				  uint32_t done, uint32_t &len)
 {
 	bool write = d.opcode == KDIRECT_OP_WRITE;
 	uint64_t addr = d.addr + done;
@@ -262,7 +263,7 @@ Status Submission::pinned_part(Sleepable s, Request &request, const kdirect_desc
 	return {};
 }
 
-Status Submission::atomic(Sleepable s, Request &request, const kdirect_desc &d)
+Status MapSubmission::atomic(Sleepable s, Request &request, const kdirect_desc &d)
 {
 	Status st = make_room(0);
 	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
@@ -298,7 +299,7 @@ bool is_raw(const kdirect_desc &d)
 	       (d.flags & (KDIRECT_DESC_FENCE | KDIRECT_DESC_SOLICITED));
 }
 
-Status Submission::check(const kdirect_desc &d) const
+Status MapSubmission::check(const kdirect_desc &d) const
 {
 	if (is_raw(d))
 		return KD_EOPNOTSUPP;
@@ -320,7 +321,7 @@ Status Submission::check(const kdirect_desc &d) const
 	return {};
 }
 
-Status Submission::transfer(Sleepable s, Request &request, const kdirect_desc &d)
+Status MapSubmission::transfer(Sleepable s, Request &request, const kdirect_desc &d)
 {
 	if (d.flags & KDIRECT_DESC_FIXED) {
 		request.buffer = file.buffers[d.buffer];
@@ -347,14 +348,14 @@ Status Submission::transfer(Sleepable s, Request &request, const kdirect_desc &d
 	return st;
 }
 
-Status Submission::begin(Sleepable s, Request &request, const kdirect_desc &d)
+Status MapSubmission::begin(Sleepable s, Request &request, const kdirect_desc &d)
 {
 	if (Status st = check(d); !st.ok())
 		return st;
 	return is_atomic(d.opcode) ? atomic(s, request, d) : transfer(s, request, d);
 }
 
-Status Submission::run(Sleepable s, Request &request, const kdirect_desc &d)
+Status MapSubmission::run(Sleepable s, Request &request, const kdirect_desc &d)
 {
 	request.events = queue.kind == Queue::queue_poll && !polls;
 	if (request.events)
@@ -371,48 +372,19 @@ Status Submission::run(Sleepable s, Request &request, const kdirect_desc &d)
 
 } // namespace
 
-Status kd_desc_file::submit(Sleepable s, kdirect_submit &batch) KD_NO_ANALYSIS
+template <class Source>
+Status kd_desc_file::submit_mapped(Sleepable s, Source &source, bool polls, SubmitterMemory &memory)
 {
-	Status st = submit_lock.lock_interruptible(s);
-	if (!st.ok())
-		return st;
-	st = ring ? KD_EBUSY : prepare(s);
-	if (st.ok() && !mapping) {
-		st = submit_raw(s, batch);
-	} else if (st.ok()) {
-		SubmitterMemory memory(nullptr);
-		ArraySource source(batch);
-		Submission submission(*this, batch.flags & KDIRECT_SUBMIT_POLL, memory);
-		st = submit_all(s, *this, submission, source);
-	}
-	submit_lock.unlock();
-	return st;
+	MapSubmission submission(*this, polls, memory);
+	return submit_all(s, *this, submission, source);
 }
 
-Status kd_desc_file::submit(Sleepable s, kd_ring &from, uint32_t most,
-			    uint32_t &taken) KD_NO_ANALYSIS
-{
-	// A program that keeps writing more does not keep us here.
-	RingSource source(from, most < from.sq_entries ? most : from.sq_entries, taken);
-	SubmitterMemory memory(from.thread);
-	Status st = submit_lock.lock_interruptible(s);
-	if (!st.ok())
-		return st;
-	if (mapping) {
-		Submission submission(*this, from.polls, memory);
-		st = submit_all(s, *this, submission, source);
-	} else {
-		st = submit_raw(s, source, from.polls, memory);
-	}
-	submit_lock.unlock();
-	if (taken && from.is_watched())
-		poll_waitq.wake(KD_WAKE_OUT);
-	return st;
-}
+template Status kd_desc_file::submit_mapped(Sleepable, ArraySource &, bool, SubmitterMemory &);
+template Status kd_desc_file::submit_mapped(Sleepable, RingSource &, bool, SubmitterMemory &);
 
-Status kd_desc_file::submit(Sleepable s, Request &request, const kdirect_desc &desc,
-			    const kd_uring_call &call)
+Status kd_desc_file::run_mapped(Sleepable s, Request &request, const kdirect_desc &desc,
+				const kd_uring_call &call)
 {
 	SubmitterMemory memory(nullptr);
-	return Submission(*this, call.polls, memory, &call).run(s, request, desc);
+	return MapSubmission(*this, call.polls, memory, &call).run(s, request, desc);
 }

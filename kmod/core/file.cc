@@ -5,17 +5,12 @@
 
 #include "../../uapi/kdirect.h"
 
-struct kd_file {
-	kd::Channel *channel;
-	kd::OpenFlags flags;
-};
-
 using namespace kd;
 
 namespace
 {
 
-WaitStyle style_of(const File &file, uint32_t io_flags)
+WaitStyle style_of(const DescFile &file, uint32_t io_flags)
 {
 	bool nowait = io_flags & KD_IO_NOWAIT;
 	uint32_t flags = file.flags.get();
@@ -85,10 +80,7 @@ int64_t read_some(Channel &channel, RxSlot *slot, kd_iter *iter, size_t len)
 				  : kd_copy_to(payload + offset, n, iter);
 	if (!copied)
 		return -KD_EFAULT;
-	offset += n;
-	channel.read_offset = offset < slot->length ? offset : 0;
-	if (offset == slot->length)
-		channel.consume(slot);
+	channel.read_on(slot, n);
 	return n;
 }
 
@@ -105,36 +97,30 @@ bool read_front(Sleepable s, Channel &channel, kd_iter *iter, size_t len, bool n
 		if (!channel.reader.lock_interruptible(s).ok())
 			return true;
 	}
-	RxSlot *slot = channel.readable();
-	if (slot)
+	RxSlot *slot = channel.take_front(true);
+	if (slot) {
 		result = read_some(channel, slot, iter, len);
+		channel.leave_front(true);
+	}
 	channel.reader.unlock();
 	return slot;
 }
 
 } // namespace
 
-int kd_file_open(struct kd_channel *channel, struct kd_file **out)
+int kd_file_open(struct kd_channel *channel, bool read, bool write, struct kd_desc_file **out)
 {
-	auto *file = create<kd_file>(ShimEntry::may_sleep());
+	DescFile *file = DescFile::create(ShimEntry::may_sleep(), *channel);
 	if (!file)
 		return KD_ENOMEM;
-	channel->get();
-	channel->opens.fetch_add(1);
-	file->channel = channel;
+	file->can_read = read;
+	file->can_write = write;
+	channel->opened(*file);
 	*out = file;
 	return 0;
 }
 
-void kd_file_release(struct kd_file *file)
-{
-	Sleepable s = ShimEntry::may_sleep();
-	file->channel->opens.fetch_sub(1);
-	file->channel->put(s);
-	destroy(s, file);
-}
-
-int64_t kd_file_write(struct kd_file *file, struct kd_iter *iter, size_t len, uint32_t flags)
+int64_t kd_file_write(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint32_t flags)
 {
 	Sleepable s = ShimEntry::may_sleep();
 	Channel &channel = *file->channel;
@@ -151,7 +137,7 @@ int64_t kd_file_write(struct kd_file *file, struct kd_iter *iter, size_t len, ui
 	return st.ok() ? int64_t(n) : -st.err();
 }
 
-int64_t kd_file_read(struct kd_file *file, struct kd_iter *iter, size_t len, uint32_t flags)
+int64_t kd_file_read(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint32_t flags)
 {
 	Sleepable s = ShimEntry::may_sleep();
 	Channel &channel = *file->channel;
@@ -168,9 +154,9 @@ int64_t kd_file_read(struct kd_file *file, struct kd_iter *iter, size_t len, uin
 		if (polled)
 			channel.poll_once(style.poll);
 		int end = channel.read_end();
-		if ((polled || end >= 0) && channel.readable())
+		if ((polled || end >= 0) && channel.readable_now())
 			continue;
-		if (end >= 0)
+		if (end >= 0 && !channel.readable())
 			return -end;
 		if (style.nowait)
 			return -KD_EAGAIN;
@@ -182,12 +168,16 @@ int64_t kd_file_read(struct kd_file *file, struct kd_iter *iter, size_t len, uin
 	}
 }
 
-uint32_t kd_file_poll(struct kd_file *file)
+uint32_t kd_file_poll(struct kd_desc_file *file)
 {
 	Channel &channel = *file->channel;
 	if (channel.has_poll_queues())
 		channel.arm_all();
-	uint32_t ready = 0;
+	{
+		SpinGuard guard(file->lock);
+		file->watched = true;
+	}
+	uint32_t ready = file->nr_done.load() ? KD_POLL_PRI : 0;
 	if (channel.may_read())
 		ready |= KD_POLL_IN;
 	bool ended = channel.read_end() >= 0;
@@ -201,26 +191,16 @@ uint32_t kd_file_poll(struct kd_file *file)
 	return ready;
 }
 
-struct kd_waitq *kd_file_read_waitq(struct kd_file *file)
+struct kd_waitq *kd_file_read_waitq(struct kd_desc_file *file)
 {
 	return file->channel->rx_waitq.raw();
 }
-struct kd_waitq *kd_file_write_waitq(struct kd_file *file)
+struct kd_waitq *kd_file_write_waitq(struct kd_desc_file *file)
 {
 	return file->channel->tx_waitq.raw();
 }
 
-int kd_file_set_flags(struct kd_file *file, uint32_t flags)
-{
-	return file->flags.set(*file->channel, flags).err();
-}
-
-uint32_t kd_file_flags(struct kd_file *file)
-{
-	return file->flags.get();
-}
-
-void kd_file_info(struct kd_file *file, struct kdirect_info *out)
+void kd_file_info(struct kd_desc_file *file, struct kdirect_info *out)
 {
 	const Channel &channel = *file->channel;
 	*out = {};
@@ -233,7 +213,7 @@ void kd_file_info(struct kd_file *file, struct kdirect_info *out)
 	out->state = uint32_t(channel.current());
 }
 
-int kd_file_ping(struct kd_file *file, struct kdirect_ping *ping)
+int kd_file_ping(struct kd_desc_file *file, struct kdirect_ping *ping)
 {
 	return file->channel->ping(ShimEntry::may_sleep(), *ping, file->flags.get()).err();
 }

@@ -18,6 +18,7 @@ kd_channel *kd_channel::make(Sleepable s, kd_net *net, uint32_t interrupt_queues
 	c->net = kd_net_get(net);
 	kd_work_init(&c->run_work, run_work_fn);
 	kd_work_init(&c->fetch_work, fetch_work_fn);
+	kd_work_init(&c->message_work, message_work_fn);
 	kd_cqe_init(&c->key_cqe, KD_CQE_KEY);
 	c->state_since_ns = kd_now_ns();
 	c->nr_interrupt_queues = interrupt_queues;

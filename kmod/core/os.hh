@@ -21,7 +21,6 @@ using Channel = ::kd_channel;
 using Queue = ::kd_queue;
 using Listener = ::kd_listener;
 using Device = ::kd_device;
-using File = ::kd_file;
 using Mapping = ::kd_mapping;
 using DescFile = ::kd_desc_file;
 

@@ -51,10 +51,13 @@ struct TxSlot {
 	Link<TxSlot> link; // of the free or the posted list
 };
 
-// A writer that sleeps until its pages are its own again. On its stack.
+struct Request;
+
+// A writer that sleeps until its pages are its own again, on its stack; or a SEND.
 struct OfferWait {
 	std::atomic<bool> finished{false}; // the slot let go of it
 	bool delivered = false;            // the peer has the message
+	Request *request = nullptr;        // of a SEND: to be completed
 };
 
 // A large message that waits for the peer to fetch it.
@@ -90,8 +93,6 @@ struct IoCall {
 	uint64_t failed_at = UINT64_MAX; // tx_lock: position of the first that failed
 	WaitQueue *waitq = nullptr;      // tx_lock: of one of the slots
 };
-
-struct Request;
 
 // One RDMA READ, WRITE or atomic operation of a mapping: through its buffer, of pages, or
 // of a fixed buffer.

@@ -179,8 +179,3 @@ uint32_t kd_raw_poll(struct kd_desc_file *file)
 		events |= KD_POLL_HUP;
 	return events;
 }
-
-struct kd_waitq *kd_raw_waitq(struct kd_desc_file *file)
-{
-	return file->poll_waitq.raw();
-}

@@ -454,17 +454,12 @@ Status Submission::begin(Sleepable, Request &request, const kdirect_desc &d)
 
 } // namespace
 
-Status kd_desc_file::submit_raw(Sleepable s, kdirect_submit &batch)
-{
-	SubmitterMemory memory(nullptr);
-	ArraySource source(batch);
-	Submission submission(s, *this, batch.flags & KDIRECT_SUBMIT_POLL, memory);
-	return submit_all(s, *this, submission, source);
-}
-
-Status kd_desc_file::submit_raw(Sleepable s, RingSource &source, bool polls,
-				SubmitterMemory &memory)
+template <class Source>
+Status kd_desc_file::submit_raw(Sleepable s, Source &source, bool polls, SubmitterMemory &memory)
 {
 	Submission submission(s, *this, polls, memory);
 	return submit_all(s, *this, submission, source);
 }
+
+template Status kd_desc_file::submit_raw(Sleepable, ArraySource &, bool, SubmitterMemory &);
+template Status kd_desc_file::submit_raw(Sleepable, RingSource &, bool, SubmitterMemory &);

@@ -184,6 +184,15 @@ RxSlot *kd_channel::readable()
 	return order.front();
 }
 
+// The same, for a read(), which RECVs come before.
+RxSlot *kd_channel::readable_now()
+{
+	if (deleted_here())
+		return nullptr;
+	SpinGuard guard(rx_lock);
+	return recvs_first() ? nullptr : order.front();
+}
+
 // The first message has been read.
 void kd_channel::consume(RxSlot *slot)
 {
@@ -220,5 +229,5 @@ int kd_channel::read_end() const
 
 bool kd_channel::may_read()
 {
-	return readable() || read_end() >= 0;
+	return readable_now() || (read_end() >= 0 && !readable());
 }

@@ -266,14 +266,20 @@ void kd_channel::release_offer(OfferSlot *offer)
 	kd_mr_unmap(offer->mr, offer->pages);
 	kd_pages_free(offer->pages);
 	offer->pages = nullptr;
+	Request *request = nullptr;
+	bool delivered = false;
 	{
 		SpinGuard guard(queue.tx_lock);
 		offer->phase = OfferSlot::Phase::Free;
 		queue.nr_free_offers++;
-		if (offer->waiter)
-			offer->waiter->finished.store(true, std::memory_order_release);
-		offer->waiter = nullptr;
+		if (OfferWait *waiter = std::exchange(offer->waiter, nullptr)) {
+			request = waiter->request;
+			delivered = waiter->delivered;
+			waiter->finished.store(true, std::memory_order_release);
+		}
 	}
+	if (request)
+		request->part_done(delivered ? 0 : KD_EPIPE, 0, 0);
 	tx_waitq.wake(KD_WAKE_OUT);
 }
 

@@ -23,7 +23,7 @@ kd_uring_end Request::end_command()
 		.extra = err ? status : old,
 	};
 	if (events)
-		owner.mapping->channel->sleepers.fetch_sub(1);
+		owner.channel->sleepers.fetch_sub(1);
 	if (FixedBuffer *used = std::exchange(buffer, nullptr))
 		used->put_later();
 	bool wake;
@@ -59,8 +59,17 @@ Status prepare(Sleepable s, DescFile &file, bool nowait)
 	auto *made = create<Commands>(s);
 	if (!made)
 		return KD_ENOMEM;
-	for (Request &request : made->requests) {
+	if (file.messages) {
+		made->messages = create_array<Message>(s, Commands::most);
+		if (!made->messages) {
+			destroy(s, made);
+			return KD_ENOMEM;
+		}
+	}
+	for (uint32_t i = 0; i < Commands::most; i++) {
+		Request &request = made->requests[i];
 		request.file = &file;
+		request.message = made->messages ? &made->messages[i] : nullptr;
 		made->free.push_back(&request);
 	}
 	SpinGuard guard(file.lock);
@@ -94,9 +103,9 @@ Status await_free(Sleepable s, DescFile &file)
 	};
 	count(1);
 	Status st = file.waitq.wait(s, KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
-				    [&] { return any() || file.mapping->refusal(); });
+				    [&] { return any() || file.refusal(); });
 	count(uint32_t(-1));
-	return st.ok() ? Status(file.mapping->refusal()) : st;
+	return st.ok() ? Status(file.refusal()) : st;
 }
 
 // --- issuing -----------------------------------------------------------------------------
@@ -104,7 +113,7 @@ Status await_free(Sleepable s, DescFile &file)
 // What is wrong with it because it is a command.
 Status check(const DescFile &file, const kdirect_desc &desc, const kd_uring_call &call)
 {
-	if (call.polls && !file.mapping->channel->has_poll_queues())
+	if (call.polls && !file.channel->has_poll_queues())
 		return KD_EOPNOTSUPP;
 	if (desc.user_data ||
 	    (call.registered && (is_atomic(desc.opcode) || (desc.flags & KDIRECT_DESC_FIXED))))
@@ -130,6 +139,8 @@ Status issue(Sleepable s, DescFile &file, const kdirect_desc &desc, const kd_uri
 		if (request)
 			st = file.submit(s, *request, desc, call);
 		file.submit_lock.unlock();
+		if (request && st.ok() && file.messages && !call.nowait)
+			file.await_message(s, *request);
 		if (request || !st.ok())
 			return st;
 		st = call.nowait ? Status(KD_EAGAIN) : await_free(s, file);
@@ -140,8 +151,8 @@ Status issue(Sleepable s, DescFile &file, const kdirect_desc &desc, const kd_uri
 
 } // namespace
 
-bool kd_map_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
-		    const struct kd_uring_call *call, struct kd_uring_end *end)
+bool kd_desc_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
+		     const struct kd_uring_call *call, struct kd_uring_end *end)
 {
 	Sleepable s = ShimEntry::may_sleep();
 	Request *request = nullptr;
@@ -158,7 +169,7 @@ bool kd_map_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
 	return over;
 }
 
-uint32_t kd_map_command_poll(struct kd_desc_file *file)
+uint32_t kd_desc_command_poll(struct kd_desc_file *file)
 {
-	return file->mapping->channel->poll_once(true);
+	return file->channel->poll_once(true);
 }

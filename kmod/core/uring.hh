@@ -12,6 +12,7 @@ struct Commands {
 	static constexpr uint32_t most = KDIRECT_DESC_ENTRIES;
 
 	Request requests[most];
+	Message *messages = nullptr;        // theirs, of a session
 	Fifo<Request, &Request::link> free; // DescFile::lock, as this
 	uint32_t waiters = 0;               // for one that is free
 };

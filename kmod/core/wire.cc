@@ -159,7 +159,7 @@ bool decode_data(const void *data, size_t len, uint32_t eager_limit, uint32_t ma
 	size_t payload = len - sizeof(h);
 	switch (out.type) {
 	case DataType::Hello: return payload == 0 && out.length == 0;
-	case DataType::Eager:
+	case DataType::Eager: return out.length <= eager_limit && payload == out.length;
 	case DataType::Ping:
 	case DataType::Pong:
 		return out.length >= 1 && out.length <= eager_limit && payload == out.length;

@@ -119,27 +119,25 @@ enum {
 };
 
 /* [sleep] the node still exists during the call; a file holds its channel */
-int kd_file_open(struct kd_channel *channel, struct kd_file **out);
-void kd_file_release(struct kd_file *file);				/* [sleep] */
+int kd_file_open(struct kd_channel *channel, bool read, bool write, struct kd_desc_file **out);
 /* [sleep unless KD_IO_NOWAIT] Bytes, or a negative KD_* value. @len is what @iter
  * holds. KD_EINTR lets the shim restart the call.
  */
-int64_t kd_file_write(struct kd_file *file, struct kd_iter *iter, size_t len, uint32_t flags);
-int64_t kd_file_read(struct kd_file *file, struct kd_iter *iter, size_t len, uint32_t flags);
-/* [sleep] poll(): KD_POLL_* that hold now; the shim registered with both wait queues before */
-enum { KD_POLL_IN = 1, KD_POLL_OUT = 2, KD_POLL_HUP = 4, KD_POLL_ERR = 8 };
-uint32_t kd_file_poll(struct kd_file *file);
+int64_t kd_file_write(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint32_t flags);
+int64_t kd_file_read(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint32_t flags);
+/* [sleep] poll(): KD_POLL_* that hold now; the shim registered with these two wait queues, and
+ * that of kd_desc_waitq(), before. PRI: there are completions of descriptors
+ */
+enum { KD_POLL_IN = 1, KD_POLL_OUT = 2, KD_POLL_HUP = 4, KD_POLL_ERR = 8, KD_POLL_PRI = 16 };
+uint32_t kd_file_poll(struct kd_desc_file *file);
 /* [any] woken when a read, or a write, may go on; both at the end of the channel */
-struct kd_waitq *kd_file_read_waitq(struct kd_file *file);
-struct kd_waitq *kd_file_write_waitq(struct kd_file *file);
-/* [any] KDIRECT_OPEN_*; set: KD_EINVAL, KD_EOPNOTSUPP */
-int kd_file_set_flags(struct kd_file *file, uint32_t flags);
-uint32_t kd_file_flags(struct kd_file *file);
+struct kd_waitq *kd_file_read_waitq(struct kd_desc_file *file);
+struct kd_waitq *kd_file_write_waitq(struct kd_desc_file *file);
 
 struct kdirect_info;
 struct kdirect_ping;
-void kd_file_info(struct kd_file *file, struct kdirect_info *out);	/* [any] */
-int kd_file_ping(struct kd_file *file, struct kdirect_ping *ping);	/* [sleep] */
+void kd_file_info(struct kd_desc_file *file, struct kdirect_info *out);	/* [any] */
+int kd_file_ping(struct kd_desc_file *file, struct kdirect_ping *ping);	/* [sleep] */
 
 /* --- open files of mappings --------------------------------------------------------- */
 
@@ -167,6 +165,8 @@ void kd_map_describe(struct kd_desc_file *file, struct kdirect_map_info *out);	/
 void kd_desc_release(struct kd_desc_file *file);
 struct kdirect_buffer;
 struct kdirect_submit;
+/* [any] woken when there are completions, and at the end */
+struct kd_waitq *kd_desc_waitq(struct kd_desc_file *file);
 /* [sleep] what kdirect.h says of the ioctls */
 int kd_desc_set_flags(struct kd_desc_file *file, uint32_t flags);
 uint32_t kd_desc_flags(const struct kd_desc_file *file);
@@ -180,10 +180,11 @@ struct kdirect_desc;
 /* [sleep] True: it has ended, *@end says how; with @call->nowait -KD_EAGAIN: nothing was
  * done. False: it ends in kd_uring_done(), which may have been called already.
  */
-bool kd_map_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
+bool kd_desc_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
 		    const struct kd_uring_call *call, struct kd_uring_end *end);
 /* [any] looks for completions of commands that are polled for; how many there were */
-uint32_t kd_map_command_poll(struct kd_desc_file *file);
+uint32_t kd_desc_command_poll(struct kd_desc_file *file);
+
 /* --- open files of raw channels ------------------------------------------------------ */
 
 struct kdirect_raw_connect;
@@ -200,7 +201,6 @@ int kd_raw_share(struct kd_desc_file *file, struct kdirect_share *call);
 void kd_raw_describe(struct kd_desc_file *file, struct kdirect_raw_info *out);	/* [any] */
 /* [sleep] as kd_file_poll(); the shim registered with the wait queue before */
 uint32_t kd_raw_poll(struct kd_desc_file *file);
-struct kd_waitq *kd_raw_waitq(struct kd_desc_file *file);			/* [any] */
 
 /* --- rings ---------------------------------------------------------------------------- */
 

@@ -76,6 +76,12 @@ void kd_fixed_free(struct kd_fixed *fixed)
 	kfree(fixed);
 }
 
+struct page *const *kd_fixed_page_array(const struct kd_fixed *fixed, u64 *at)
+{
+	*at += fixed->offset;
+	return fixed->pages;
+}
+
 /* --- mapping -------------------------------------------------------------------------- */
 
 /* What is found by offset later on: one range for each entry. */

@@ -75,8 +75,8 @@ static const struct file_operations kd_map_fops = {
 	.write_iter	= kd_map_file_write_iter,
 	.unlocked_ioctl	= kd_map_file_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
-	.uring_cmd	= kd_map_file_uring_cmd,
-	.uring_cmd_iopoll = kd_map_file_uring_iopoll,
+	.uring_cmd	= kd_desc_uring_cmd,
+	.uring_cmd_iopoll = kd_desc_uring_iopoll,
 	.release	= kd_map_file_release,
 };
 

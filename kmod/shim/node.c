@@ -61,7 +61,7 @@ static void kd_node_put(struct kd_node *node)
 static int kd_node_open(struct inode *inode, struct file *file)
 {
 	struct kd_node *node = kd_node_get(iminor(inode) - MINOR(kd_node_base));
-	struct kd_file *kd_file;
+	struct kd_desc_file *desc_file;
 	int err;
 
 	if (!node)
@@ -74,18 +74,19 @@ static int kd_node_open(struct inode *inode, struct file *file)
 		kd_node_put(node);
 		return err;
 	}
-	err = kd_file_open(node->channel, &kd_file);
+	err = kd_file_open(node->channel, !!(file->f_mode & FMODE_READ),
+			   !!(file->f_mode & FMODE_WRITE), &desc_file);
 	kd_node_put(node);
 	if (err)
 		return kd_to_errno(err);
-	file->private_data = kd_file;
+	file->private_data = desc_file;
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
 }
 
 static int kd_node_release(struct inode *inode, struct file *file)
 {
-	kd_file_release(file->private_data);
+	kd_desc_release(file->private_data);
 	return 0;
 }
 
@@ -130,28 +131,22 @@ __poll_t kd_poll_events(u32 now)
 		events |= EPOLLHUP | EPOLLRDHUP;
 	if (now & KD_POLL_ERR)
 		events |= EPOLLERR;
+	if (now & KD_POLL_PRI)
+		events |= EPOLLPRI;
 	return events;
 }
 
 static __poll_t kd_node_poll(struct file *file, poll_table *wait)
 {
-	struct kd_file *kd_file = file->private_data;
+	struct kd_desc_file *desc_file = file->private_data;
 
-	poll_wait(file, to_waitq(kd_file_read_waitq(kd_file)), wait);
-	poll_wait(file, to_waitq(kd_file_write_waitq(kd_file)), wait);
-	return kd_poll_events(kd_file_poll(kd_file));
+	poll_wait(file, to_waitq(kd_file_read_waitq(desc_file)), wait);
+	poll_wait(file, to_waitq(kd_file_write_waitq(desc_file)), wait);
+	poll_wait(file, to_waitq(kd_desc_waitq(desc_file)), wait);
+	return kd_poll_events(kd_file_poll(desc_file));
 }
 
-static long kd_node_set_flags(struct kd_file *file, u32 __user *arg)
-{
-	u32 flags;
-
-	if (get_user(flags, arg))
-		return -EFAULT;
-	return kd_to_errno(kd_file_set_flags(file, flags));
-}
-
-static long kd_node_info(struct kd_file *file, struct kdirect_info __user *arg)
+static long kd_node_info(struct kd_desc_file *file, struct kdirect_info __user *arg)
 {
 	struct kdirect_info info = {};
 
@@ -180,16 +175,12 @@ static long kd_node_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	void __user *ptr = (void __user *)arg;
 
 	switch (cmd) {
-	case KDIRECT_IOC_SET_FLAGS:
-		return kd_node_set_flags(file->private_data, ptr);
-	case KDIRECT_IOC_GET_FLAGS:
-		return put_user(kd_file_flags(file->private_data), (u32 __user *)ptr);
 	case KDIRECT_IOC_INFO:
 		return kd_node_info(file->private_data, ptr);
 	case KDIRECT_IOC_PING:
 		return kd_node_ping(file, ptr);
 	default:
-		return -ENOTTY;
+		return kd_desc_ioctl(file, cmd, ptr);
 	}
 }
 
@@ -202,6 +193,8 @@ static const struct file_operations kd_node_fops = {
 	.poll		= kd_node_poll,
 	.unlocked_ioctl	= kd_node_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.uring_cmd	= kd_desc_uring_cmd,
+	.uring_cmd_iopoll = kd_desc_uring_iopoll,
 };
 
 /* --- nodes --------------------------------------------------------------------------- */

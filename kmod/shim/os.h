@@ -39,8 +39,9 @@ enum kd_lock_class {
 	KD_LOCK_CTRL,		/* spin: control messages of a channel */
 	KD_LOCK_TX,		/* spin: send slots and credits of a queue */
 	KD_LOCK_RX,		/* spin: arrived messages of a channel */
+	KD_LOCK_MESSAGE,	/* spin: SENDs that wait, and open files of a channel */
 	KD_LOCK_STATE,		/* spin: state and first error of a channel */
-	KD_LOCK_FILE,		/* spin: requests of an open file of a mapping */
+	KD_LOCK_FILE,		/* spin: requests of an open file */
 	KD_LOCK_CLASSES,
 };
 
@@ -69,7 +70,7 @@ enum kd_wait_mode {
 #define KD_FOREVER	(~0ULL)
 
 /* kd_wake()'s key: which poll() callers to wake. */
-enum { KD_WAKE_IN = 1, KD_WAKE_OUT = 2, KD_WAKE_END = 4 };
+enum { KD_WAKE_IN = 1, KD_WAKE_OUT = 2, KD_WAKE_END = 4, KD_WAKE_PRI = 8 };
 
 void kd_waitq_init(struct kd_waitq *wq);				/* [any] */
 /* [any] wakes every waiter, and poll() callers that wait for one of @key.

@@ -49,6 +49,25 @@ uint32_t kd_fixed_fit(const struct kd_fixed *fixed, uint64_t offset, uint32_t le
 /* [any] give the bytes of a READ back to the CPU */
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len);
 
+/* --- copying --------------------------------------------------------------------------- */
+
+/* Memory of a descriptor: of @pages, or of @fixed, which need not be mapped, from @offset. */
+struct kd_place {
+	struct kd_pages	*pages;
+	struct kd_fixed	*fixed;
+	uint64_t	offset;
+};
+
+/* [any] by the CPU; all of it lies in there */
+void kd_place_read(const struct kd_place *from, void *to, uint32_t len);
+void kd_place_write(const struct kd_place *to, const void *from, uint32_t len);
+/* [any] from @offset of @from */
+void kd_place_copy(const struct kd_place *to, struct kd_pages *from, uint32_t offset,
+		   uint32_t len);
+/* [sleep] the pages of a range of @fixed, which keeps them. KD_EOPNOTSUPP: more than @max_pages */
+int kd_fixed_borrow(struct kd_fixed *fixed, uint64_t offset, uint32_t len, uint32_t max_pages,
+		    struct kd_pages **out);
+
 /* --- chains of work requests ------------------------------------------------------------ */
 
 enum kd_io_kind {

@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* [sleep] inside kd_map_command() only: @len bytes at @addr in the registered buffer of a
+/* [sleep] inside kd_desc_command() only: @len bytes at @addr in the registered buffer of a
  * command, which stays until the command ends. KD_EFAULT: not all in it, KD_EOPNOTSUPP: not
  * one range of memory
  */
 int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len, bool to_memory,
 		   struct kd_pages **out);
-/* [any] a command that kd_map_command() left under way has ended; it is gone with this */
+/* [any] a command that kd_desc_command() left under way has ended; it is gone with this */
 void kd_uring_done(struct kd_uring *cmd, const struct kd_uring_end *end);
 
 #ifdef __cplusplus

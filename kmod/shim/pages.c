@@ -348,6 +348,26 @@ int kd_pages_borrow(const struct iov_iter *iter, u32 offset, struct kd_pages **o
 	return 0;
 }
 
+int kd_pages_borrow_array(struct page *const *from, u32 offset, u32 len, struct kd_pages **out)
+{
+	struct kd_pages *pages;
+	int ret;
+
+	might_sleep();
+	pages = kd_pages_new(offset, len, GFP_KERNEL);
+	if (!pages)
+		return KD_ENOMEM;
+	pages->borrowed = true;
+	memcpy(pages->pages, from, pages->nr * sizeof(*from));
+	ret = kd_pages_build_table(pages, GFP_KERNEL);
+	if (ret) {
+		kfree(pages);
+		return kd_from_errno(ret);
+	}
+	*out = pages;
+	return 0;
+}
+
 bool kd_pages_pinned(const struct kd_pages *pages)
 {
 	return pages->pinned;

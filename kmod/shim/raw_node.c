@@ -22,7 +22,7 @@ static __poll_t kd_raw_file_poll(struct file *file, poll_table *wait)
 {
 	struct kd_desc_file *desc_file = file->private_data;
 
-	poll_wait(file, to_waitq(kd_raw_waitq(desc_file)), wait);
+	poll_wait(file, to_waitq(kd_desc_waitq(desc_file)), wait);
 	return kd_poll_events(kd_raw_poll(desc_file));
 }
 

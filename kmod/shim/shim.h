@@ -174,6 +174,10 @@ void kd_uncharge(unsigned long nr, struct mm_struct *mm);
 int kd_pin(struct page **pages, unsigned long nr, unsigned long start, unsigned int flags);
 /* pages.c: all of @iter, kept by somebody else, from @offset in its first page; KD_* */
 int kd_pages_borrow(const struct iov_iter *iter, u32 offset, struct kd_pages **out);
+/* the same with an array of pages, @len bytes from @offset in the first */
+int kd_pages_borrow_array(struct page *const *from, u32 offset, u32 len, struct kd_pages **out);
+/* fixed.c: its pages; *@at, an offset in the buffer, becomes one in these */
+struct page *const *kd_fixed_page_array(const struct kd_fixed *fixed, u64 *at);
 /* fixed.c: SGEs of a range of a fixed buffer, handed over to the device; their number */
 u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct ib_sge *sge);
 /* fixed.c: the same as a table, of its own; a negative errno */
@@ -206,9 +210,9 @@ struct kdirect_ring_setup;
 long kd_ring_setup(struct file *of, struct kdirect_ring_setup __user *arg);
 struct io_uring_cmd;
 struct io_comp_batch;
-/* uring.c: file_operations of a mapping's open file */
-int kd_map_file_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
-int kd_map_file_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
+/* uring.c: file_operations of open files with descriptors */
+int kd_desc_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+int kd_desc_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
 			     unsigned int flags);
 /* node.c: what poll() reports of KD_POLL_* */
 __poll_t kd_poll_events(u32 now);

@@ -26,6 +26,7 @@ static const char * const kd_lock_names[KD_LOCK_CLASSES] = {
 	[KD_LOCK_TX]		= "kdirect tx",
 	[KD_LOCK_CTRL]		= "kdirect ctrl",
 	[KD_LOCK_RX]		= "kdirect rx",
+	[KD_LOCK_MESSAGE]	= "kdirect message",
 	[KD_LOCK_STATE]		= "kdirect state",
 	[KD_LOCK_FILE]		= "kdirect file",
 };
@@ -107,6 +108,8 @@ void kd_wake(struct kd_waitq *wq, unsigned int key)
 	}
 	if (key & KD_WAKE_IN)
 		events |= EPOLLIN | EPOLLRDNORM;
+	if (key & KD_WAKE_PRI)
+		events |= EPOLLPRI;
 	if (key & KD_WAKE_OUT)
 		events |= EPOLLOUT | EPOLLWRNORM;
 	wake_up_poll(to_waitq(wq), events);

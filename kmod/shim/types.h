@@ -27,7 +27,6 @@ struct kd_channel;	/* one association with a peer */
 struct kd_queue;	/* one QP of a channel */
 struct kd_listener;
 struct kd_device;	/* the core's view of an RDMA device */
-struct kd_file;		/* one open file of a channel's node */
 struct kd_mapping;	/* a remote export made local */
 struct kd_desc_file;	/* one open file of a mapping's node, or a raw channel's */
 struct kd_ring;		/* rings of one of those */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands of io_uring to open files of mappings.
+ * Commands of io_uring to open files with descriptors.
  *
  * None is marked as cancelable: where one waits, it does so in a worker of io_uring, which
  * io_uring interrupts. What is posted cannot be recalled.
@@ -84,7 +84,7 @@ static void kd_uring_copy(struct kdirect_uring_cmd *to, const struct io_uring_cm
 		words[i] = READ_ONCE(from[i]);
 }
 
-int kd_map_file_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+int kd_desc_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct kd_uring_call call = {
 		.cmd		= (struct kd_uring *)cmd,
@@ -106,7 +106,7 @@ int kd_map_file_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (copy.reserved[0] || copy.reserved[1])
 		return -EINVAL;
 	kd_uring_pdu(cmd)->polls = call.polls;
-	if (!kd_map_command(cmd->file->private_data, &copy.desc, &call, &end))
+	if (!kd_desc_command(cmd->file->private_data, &copy.desc, &call, &end))
 		return -EIOCBQUEUED;
 	if (call.nowait && end.result == -KD_EAGAIN) {
 		kd_uring_keep_sqe(cmd);
@@ -116,8 +116,8 @@ int kd_map_file_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	return -EIOCBQUEUED;
 }
 
-int kd_map_file_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
+int kd_desc_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
 			     unsigned int flags)
 {
-	return kd_map_command_poll(cmd->file->private_data);
+	return kd_desc_command_poll(cmd->file->private_data);
 }

@@ -81,6 +81,9 @@ void data(const std::vector<uint8_t> &bytes, uint32_t eager, uint32_t most)
 	switch (info.type) {
 	case DataType::Hello: MUST(!payload && !info.length); break;
 	case DataType::Eager:
+		MUST(payload == info.length);
+		MUST(within(info.length, 0, eager));
+		break;
 	case DataType::Ping:
 	case DataType::Pong:
 		MUST(payload == info.length);

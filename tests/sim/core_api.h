@@ -49,28 +49,26 @@
 	X(io_done)                                                                                 \
 	X(key_done)                                                                                \
 	X(file_open)                                                                               \
-	X(file_release)                                                                            \
 	X(file_write)                                                                              \
 	X(file_read)                                                                               \
 	X(file_poll)                                                                               \
 	X(file_read_waitq)                                                                         \
 	X(file_write_waitq)                                                                        \
-	X(file_set_flags)                                                                          \
-	X(file_flags)                                                                              \
 	X(file_info)                                                                               \
 	X(file_ping)                                                                               \
 	X(map_open)                                                                                \
 	X(desc_release)                                                                            \
 	X(map_size)                                                                                \
 	X(map_io)                                                                                  \
+	X(desc_waitq)                                                                              \
 	X(desc_set_flags)                                                                          \
 	X(desc_flags)                                                                              \
 	X(desc_submit)                                                                             \
 	X(desc_buffer_set)                                                                         \
 	X(desc_buffer_del)                                                                         \
 	X(map_describe)                                                                            \
-	X(map_command)                                                                             \
-	X(map_command_poll)                                                                        \
+	X(desc_command)                                                                            \
+	X(desc_command_poll)                                                                       \
 	X(raw_sent)                                                                                \
 	X(raw_received)                                                                            \
 	X(raw_control)                                                                             \
@@ -81,7 +79,6 @@
 	X(raw_share)                                                                               \
 	X(raw_describe)                                                                            \
 	X(raw_poll)                                                                                \
-	X(raw_waitq)                                                                               \
 	X(ring_create)                                                                             \
 	X(ring_release)                                                                            \
 	X(ring_enter)                                                                              \

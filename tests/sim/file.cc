@@ -37,13 +37,13 @@ File &File::operator=(File &&other) noexcept
 
 void File::close()
 {
-	kd_file *old = std::exchange(file, nullptr);
+	kd_desc_file *old = std::exchange(file, nullptr);
 
 	if (old)
 		world->call(
 			[&] {
 				watch::acquire(old);
-				node->core->file_release(old);
+				node->core->desc_release(old);
 			},
 			"close", node);
 }
@@ -53,7 +53,7 @@ namespace
 
 /* Runs one call of a file, with what the shim promises for it. */
 template <typename Fn>
-int64_t io(World &w, const kd_file *file, uint32_t flags, kd_iter &iter, const Fn &fn,
+int64_t io(World &w, const kd_desc_file *file, uint32_t flags, kd_iter &iter, const Fn &fn,
 	   const char *what)
 {
 	int64_t ret = 0;
@@ -148,10 +148,24 @@ int File::set_flags(uint32_t flags)
 	world->call(
 		[&] {
 			watch::acquire(&world->devnodes);
-			err = node->core->file_set_flags(file, flags);
+			err = node->core->desc_set_flags(file, flags);
 			watch::release(file);
 		},
 		"set flags", node);
+	return err;
+}
+
+int File::submit(kdirect_submit &batch)
+{
+	int err = 0;
+
+	world->call(
+		[&] {
+			watch::acquire(&world->devnodes);
+			err = node->core->desc_submit(file, &batch);
+			watch::release(file);
+		},
+		"submit", node);
 	return err;
 }
 
@@ -182,6 +196,7 @@ uint32_t wait_for_events(World &w, std::initializer_list<kd_waitq *> wait, uint3
 
 	key |= mask & KD_POLL_IN ? KD_WAKE_IN : 0;
 	key |= mask & KD_POLL_OUT ? KD_WAKE_OUT : 0;
+	key |= mask & KD_POLL_PRI ? KD_WAKE_PRI : 0;
 	for (kd_waitq *wq : wait)
 		w.pollers.push_back({wq, key, self});
 	Sched::Timer timer = w.sched.at(end, [&w, self, id] {
@@ -213,11 +228,11 @@ uint32_t File::poll(uint32_t mask, uint64_t timeout)
 	world->call(
 		[&] {
 			watch::acquire(&world->devnodes);
-			ready = wait_for_events(*world,
-						{node->core->file_read_waitq(file),
-						 node->core->file_write_waitq(file)},
-						mask, timeout,
-						[&] { return node->core->file_poll(file); });
+			ready = wait_for_events(
+				*world,
+				{node->core->file_read_waitq(file),
+				 node->core->file_write_waitq(file), node->core->desc_waitq(file)},
+				mask, timeout, [&] { return node->core->file_poll(file); });
 			watch::release(file);
 		},
 		"poll");

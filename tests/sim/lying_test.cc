@@ -228,9 +228,13 @@ TEST(Lying, DataMessages)
 		 [](RawInitiator &r) {
 			 r.say(r.data, {DataType::Eager, 4, 0, 0, 0, 0}, "hello");
 		 }},
-		{"no length",
+		{"no length, and a payload",
 		 [](RawInitiator &r) {
-			 r.say(r.data, {DataType::Eager, 0, 0, 0, 0, 0});
+			 r.say(r.data, {DataType::Eager, 0, 0, 0, 0, 0}, "x");
+		 }},
+		{"an empty ping",
+		 [](RawInitiator &r) {
+			 r.say(r.data, {DataType::Ping, 0, 0, 0, 0, 0});
 		 }},
 		{"above the receive buffer",
 		 [](RawInitiator &r) {

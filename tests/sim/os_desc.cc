@@ -47,6 +47,23 @@ uint64_t range_end(const Fixed &fixed, uint64_t offset)
 			(offset + skew) / fixed.range * fixed.range + fixed.range - skew);
 }
 
+uint8_t *place_at(const kd_place &place, uint32_t len, const char *function)
+{
+	if (!place.pages == !place.fixed)
+		die("%s: not one memory", function);
+	Pages *pages = place.pages ? world().pages.check(place.pages, function) : nullptr;
+	Fixed *fixed = place.fixed ? to_fixed(place.fixed, function) : nullptr;
+	uint64_t size = pages ? pages->len : fixed->len;
+
+	if (place.offset > size || len > size - place.offset)
+		die("%s: %u bytes from %llu of %llu", function, len,
+		    static_cast<unsigned long long>(place.offset),
+		    static_cast<unsigned long long>(size));
+	if (pages && pages->mapped)
+		fail("%s of pages that the device owns", function);
+	return (pages ? pages->data() : fixed->user) + place.offset;
+}
+
 SendWr wr_of(Qp *qp, const kd_io &io)
 {
 	SendWr wr;
@@ -251,6 +268,51 @@ void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)
 	}
 	std::memcpy(self->user + offset, found->bytes.data(), len);
 	self->arrived.erase(found);
+}
+
+/* --- copying --- */
+
+void kd_place_read(const struct kd_place *from, void *to, uint32_t len)
+{
+	world().enter(__func__, false);
+	if (len)
+		std::memcpy(to, place_at(*from, len, __func__), len);
+}
+
+void kd_place_write(const struct kd_place *to, const void *from, uint32_t len)
+{
+	world().enter(__func__, false);
+	if (len)
+		std::memcpy(place_at(*to, len, __func__), from, len);
+}
+
+void kd_place_copy(const struct kd_place *to, struct kd_pages *from, uint32_t offset, uint32_t len)
+{
+	kd_place source{.pages = from, .offset = offset};
+
+	world().enter(__func__, false);
+	std::memcpy(place_at(*to, len, __func__), place_at(source, len, __func__), len);
+}
+
+int kd_fixed_borrow(struct kd_fixed *fixed, uint64_t offset, uint32_t len, uint32_t max_pages,
+		    struct kd_pages **out)
+{
+	World &w = world();
+	kd_place place{.fixed = fixed, .offset = offset};
+
+	w.enter(__func__, true);
+	uint8_t *start = place_at(place, len, __func__);
+	if (pages_of(reinterpret_cast<uint64_t>(start), len) > max_pages)
+		return KD_EOPNOTSUPP;
+	if (w.inject(Op::PagesPinIo))
+		return KD_ENOMEM;
+	Pages *pages = w.pages.add();
+	pages->node = w.here();
+	pages->user = start;
+	pages->count = static_cast<uint32_t>(pages_of(reinterpret_cast<uint64_t>(start), len));
+	pages->len = len;
+	*out = reinterpret_cast<kd_pages *>(pages);
+	return 0;
 }
 
 /* --- chains --- */

@@ -119,7 +119,7 @@ uint32_t PlainFile::poll()
 uint32_t PlainFile::poll(uint32_t mask, uint64_t timeout)
 {
 	return static_cast<uint32_t>(call([&](const CoreApi &core) {
-		return static_cast<int>(wait_for_events(*world, {core.raw_waitq(file)}, mask,
+		return static_cast<int>(wait_for_events(*world, {core.desc_waitq(file)}, mask,
 							timeout,
 							[&] { return core.raw_poll(file); }));
 	}));

@@ -245,9 +245,9 @@ bool World::has_node(const std::string &name, Node *on)
 	});
 }
 
-File World::open(const std::string &name, int *err, Node *on)
+File World::open(const std::string &name, int *err, Node *on, bool read, bool write)
 {
-	kd_file *file = nullptr;
+	kd_desc_file *file = nullptr;
 	int result = KD_ENOENT;
 
 	on = on ? on : here();
@@ -263,7 +263,7 @@ File World::open(const std::string &name, int *err, Node *on)
 				return;
 			found->opening++;
 			watch::acquire(found);
-			result = on->core->file_open(found->channel, &file);
+			result = on->core->file_open(found->channel, read, write, &file);
 			watch::release(found);
 			watch::release(&devnodes);
 			found->opening--;

@@ -52,11 +52,11 @@ TEST(Cover, FlagsOfAFile)
 
 	ASSERT_TRUE(p.up());
 	const CoreApi &core = linked_core();
-	EXPECT_EQ(core.file_flags(p.near.get()), 0U);
+	EXPECT_EQ(core.desc_flags(p.near.get()), 0U);
 	EXPECT_EQ(p.near.set_flags(KDIRECT_OPEN_POLL), 0);
-	EXPECT_EQ(core.file_flags(p.near.get()), uint32_t{KDIRECT_OPEN_POLL});
+	EXPECT_EQ(core.desc_flags(p.near.get()), uint32_t{KDIRECT_OPEN_POLL});
 	EXPECT_EQ(p.near.set_flags(~0U), KD_EINVAL);
-	EXPECT_EQ(core.file_flags(p.near.get()), uint32_t{KDIRECT_OPEN_POLL});
+	EXPECT_EQ(core.desc_flags(p.near.get()), uint32_t{KDIRECT_OPEN_POLL});
 	EXPECT_EQ(p.near.write("x"), 1);
 	EXPECT_EQ(p.near.set_flags(0), 0);
 	EXPECT_EQ(p.near.write("y"), 1);

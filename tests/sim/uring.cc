@@ -33,7 +33,7 @@ void Command::issue(bool nowait)
 	me->pauses = 0;
 	watch::acquire(&world->devnodes);
 	bool was = std::exchange(me->nowait, nowait);
-	bool over = file->node->core->map_command(map_file, &desc, &call, &how);
+	bool over = file->node->core->desc_command(map_file, &desc, &call, &how);
 	me->nowait = was;
 	watch::release(map_file);
 	if (!me->held.empty())
@@ -95,7 +95,7 @@ uint32_t Uring::poll()
 		world.call(
 			[&] {
 				watch::acquire(&world.devnodes);
-				found = held->node->core->map_command_poll(held->file);
+				found = held->node->core->desc_command_poll(held->file);
 			},
 			"uring_cmd_iopoll", held->node);
 		break;

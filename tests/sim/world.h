@@ -110,13 +110,15 @@ class File
 {
 public:
 	File() = default;
-	File(World *w, Node *n, kd_file *f) : world(w), node(n), file(f) {}
+	File(World *w, Node *n, kd_desc_file *f) : world(w), node(n), file(f) {}
 	File(File &&other) noexcept { *this = std::move(other); }
 	File &operator=(File &&other) noexcept;
 	~File() { close(); }
 
 	explicit operator bool() const { return file; }
-	kd_file *get() const { return file; }
+	kd_desc_file *get() const { return file; }
+	/* It is the caller's to close. */
+	kd_desc_file *take() { return std::exchange(file, nullptr); }
 	void close();
 
 	/* As kd_file_write() and kd_file_read(): bytes, or a negative KD_* value. */
@@ -129,6 +131,8 @@ public:
 	int ping(uint32_t size, uint32_t flags = 0, uint64_t timeout_ns = 0,
 		 kdirect_ping *out = nullptr);
 	int set_flags(uint32_t flags);
+	/* KDIRECT_IOC_SUBMIT: 0 or a KD_* value */
+	int submit(kdirect_submit &batch);
 	kdirect_info info();
 	/* poll(): what of @mask holds; waits for it up to @timeout */
 	uint32_t poll(uint32_t mask, uint64_t timeout = 0);
@@ -136,7 +140,7 @@ public:
 private:
 	World *world = nullptr;
 	Node *node = nullptr;
-	kd_file *file = nullptr;
+	kd_desc_file *file = nullptr;
 };
 
 kd_iter source_of(std::string_view data);
@@ -177,7 +181,8 @@ public:
 	/* KDIRECT_STATE_*, or -1 if there is none of this name */
 	int state(const std::string &channel);
 	bool has_node(const std::string &name, Node *on = nullptr);
-	File open(const std::string &name, int *err = nullptr, Node *on = nullptr);
+	File open(const std::string &name, int *err = nullptr, Node *on = nullptr, bool read = true,
+		  bool write = true);
 	/* The last CHANNEL_REMOVED or CHANNEL_STATE event of the name that had an error. */
 	const EventRecord *last_error(const std::string &channel, Node *on = nullptr);
 

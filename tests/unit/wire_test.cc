@@ -352,7 +352,8 @@ TEST(Wire, DataLengths)
 	for (DataType type : {DataType::Eager, DataType::Ping, DataType::Pong}) {
 		EXPECT_TRUE(data_ok({type, 1, 0, 0, 0, 0}, 1));
 		EXPECT_TRUE(data_ok({type, 4096, 0, 0, 0, 0}, 4096));
-		EXPECT_FALSE(data_ok({type, 0, 0, 0, 0, 0}, 0));
+		EXPECT_EQ(data_ok({type, 0, 0, 0, 0, 0}, 0), type == DataType::Eager);
+		EXPECT_FALSE(data_ok({type, 0, 0, 0, 0, 0}, 1));
 		EXPECT_FALSE(data_ok({type, 4097, 0, 0, 0, 0}, 4097));
 		EXPECT_FALSE(data_ok({type, 10, 0, 0, 0, 0}, 9));
 		EXPECT_FALSE(data_ok({type, 10, 0, 0, 0, 0}, 11));

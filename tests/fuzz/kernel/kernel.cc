@@ -278,12 +278,12 @@ long kd_ring_setup(struct file *, struct kdirect_ring_setup *)
 	return -EMFILE;
 }
 
-int kd_map_file_uring_cmd(struct io_uring_cmd *, unsigned int)
+int kd_desc_uring_cmd(struct io_uring_cmd *, unsigned int)
 {
 	return -EOPNOTSUPP;
 }
 
-int kd_map_file_uring_iopoll(struct io_uring_cmd *, struct io_comp_batch *, unsigned int)
+int kd_desc_uring_iopoll(struct io_uring_cmd *, struct io_comp_batch *, unsigned int)
 {
 	return 0;
 }

@@ -194,6 +194,7 @@ static inline void *memdup_user(const void *from, size_t len)
 #define O_NONBLOCK 04000
 #endif
 #define EPOLLIN 0x01
+#define EPOLLPRI 0x02
 #define EPOLLOUT 0x04
 #define EPOLLERR 0x08
 #define EPOLLHUP 0x10

@@ -85,38 +85,38 @@ struct Counted {
 			reach->registered += !wc->err;
 			real.raw_registered(cqe, wc);
 		};
-		api.file_open = [](kd_channel *channel, kd_file **out) {
-			int err = real.file_open(channel, out);
+		api.file_open = [](kd_channel *channel, bool read, bool write, kd_desc_file **out) {
+			int err = real.file_open(channel, read, write, out);
 
 			if (!err)
 				count(Call::Open, table->file_state(*out));
 			return err;
 		};
-		api.file_release = [](kd_file *file) {
+		api.desc_release = [](kd_desc_file *file) {
 			count(Call::Close, table->file_state(file));
-			real.file_release(file);
+			real.desc_release(file);
 		};
-		api.file_write = [](kd_file *file, kd_iter *iter, size_t len, uint32_t flags) {
+		api.file_write = [](kd_desc_file *file, kd_iter *iter, size_t len, uint32_t flags) {
 			count(Call::Write, table->file_state(file));
 			return real.file_write(file, iter, len, flags);
 		};
-		api.file_read = [](kd_file *file, kd_iter *iter, size_t len, uint32_t flags) {
+		api.file_read = [](kd_desc_file *file, kd_iter *iter, size_t len, uint32_t flags) {
 			count(Call::Read, table->file_state(file));
 			return real.file_read(file, iter, len, flags);
 		};
-		api.file_poll = [](kd_file *file) {
+		api.file_poll = [](kd_desc_file *file) {
 			count(Call::Poll, table->file_state(file));
 			return real.file_poll(file);
 		};
-		api.file_ping = [](kd_file *file, kdirect_ping *ping) {
+		api.file_ping = [](kd_desc_file *file, kdirect_ping *ping) {
 			count(Call::Ping, table->file_state(file));
 			return real.file_ping(file, ping);
 		};
-		api.file_set_flags = [](kd_file *file, uint32_t flags) {
+		api.desc_set_flags = [](kd_desc_file *file, uint32_t flags) {
 			count(Call::Flags, table->file_state(file));
-			return real.file_set_flags(file, flags);
+			return real.desc_set_flags(file, flags);
 		};
-		api.file_info = [](kd_file *file, kdirect_info *out) {
+		api.file_info = [](kd_desc_file *file, kdirect_info *out) {
 			count(Call::Info, table->file_state(file));
 			real.file_info(file, out);
 		};

@@ -30,10 +30,9 @@ uint32_t queue_state(const void *queue)
 	return state_of(static_cast<const Queue *>(queue)->channel);
 }
 
-/* struct kd_file begins with its channel */
 uint32_t file_state(const void *file)
 {
-	return state_of(**static_cast<Channel *const *>(file));
+	return state_of(*static_cast<const DescFile *>(file)->channel);
 }
 
 uint32_t cqe_state(const void *cqe, uint32_t kind)
