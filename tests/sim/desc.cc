@@ -124,6 +124,66 @@ std::vector<kdirect_completion> MapFile::run(const std::vector<kdirect_desc> &de
 	return list;
 }
 
+MapFile open_session(World &w, const std::string &name, bool read, bool write)
+{
+	File file = w.open(name, nullptr, nullptr, read, write);
+
+	return file ? MapFile(&w, w.here(), file.take()) : MapFile();
+}
+
+int post_descs(World &w, const SubmitCall &submit, const std::vector<kdirect_desc> &descs,
+	       uint32_t flags)
+{
+	kdirect_submit batch{};
+	auto at = reinterpret_cast<uint64_t>(descs.data());
+
+	w.user[at] = descs.size() * sizeof(descs[0]);
+	batch.descs = at;
+	batch.nr_descs = static_cast<uint32_t>(descs.size());
+	batch.flags = flags;
+	int err = submit(batch);
+	w.user.erase(at);
+	return err ? err : batch.submitted == descs.size() ? 0 : KD_EAGAIN;
+}
+
+std::vector<kdirect_completion> await_descs(World &w, const SubmitCall &submit, std::size_t count,
+					    uint64_t timeout_ns, uint32_t flags)
+{
+	std::vector<kdirect_completion> done(count);
+	auto base = reinterpret_cast<uint64_t>(done.data());
+	std::size_t have = 0;
+
+	w.user[base] = count * sizeof(done[0]);
+	while (have < count) {
+		kdirect_submit batch{};
+
+		batch.completions = base + have * sizeof(done[0]);
+		batch.nr_completions = static_cast<uint32_t>(count - have);
+		batch.min_completions = 1;
+		batch.flags = flags;
+		batch.timeout_ns = timeout_ns;
+		if (submit(batch))
+			break;
+		have += batch.completed;
+	}
+	w.user.erase(base);
+	done.resize(have);
+	return done;
+}
+
+int MapFile::post(const std::vector<kdirect_desc> &descs, uint32_t flags)
+{
+	return post_descs(
+		*world, [this](auto &batch) { return submit(batch); }, descs, flags);
+}
+
+std::vector<kdirect_completion> MapFile::await(std::size_t count, uint64_t timeout_ns,
+					       uint32_t flags)
+{
+	return await_descs(
+		*world, [this](auto &batch) { return submit(batch); }, count, timeout_ns, flags);
+}
+
 kdirect_desc read_desc(uint64_t addr, uint32_t length, uint64_t remote, uint64_t user_data)
 {
 	return {.opcode = KDIRECT_OP_READ,

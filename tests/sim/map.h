@@ -65,12 +65,25 @@ public:
 	std::vector<kdirect_completion> run(const std::vector<kdirect_desc> &descs,
 					    uint32_t flags = 0);
 
+	/* Submits all of @descs; 0 or a KD_* value. */
+	int post(const std::vector<kdirect_desc> &descs, uint32_t flags = 0);
+	/* So many completions, or as many as there are until an error or the timeout. */
+	std::vector<kdirect_completion> await(std::size_t count, uint64_t timeout_ns = 60 * sec,
+					      uint32_t flags = 0);
+
 private:
 	World *world = nullptr;
 	Node *node = nullptr;
 	kd_desc_file *file = nullptr;
 	std::shared_ptr<OpenMap> open;
 };
+
+/* The same with any open file, whose ioctl @submit is. */
+using SubmitCall = std::function<int(kdirect_submit &batch)>;
+int post_descs(World &w, const SubmitCall &submit, const std::vector<kdirect_desc> &descs,
+	       uint32_t flags = 0);
+std::vector<kdirect_completion> await_descs(World &w, const SubmitCall &submit, std::size_t count,
+					    uint64_t timeout_ns, uint32_t flags = 0);
 
 /* Memory of a program that the core may reach by its address, page-aligned. */
 class Memory
@@ -106,6 +119,9 @@ kdirect_desc fixed_desc(bool write, uint16_t buffer, uint64_t offset, uint32_t l
 			uint64_t remote, uint64_t user_data = 0);
 kdirect_desc swap_desc(uint64_t remote, uint64_t compare, uint64_t swap, uint64_t user_data = 0);
 kdirect_desc add_desc(uint64_t remote, uint64_t operand, uint64_t user_data = 0);
+
+/* What an open file of a session's node does with descriptors. */
+MapFile open_session(World &w, const std::string &name, bool read = true, bool write = true);
 
 MapFile open_map(World &w, const std::string &name, bool write = true, int *err = nullptr,
 		 Node *on = nullptr);

@@ -127,38 +127,14 @@ uint32_t PlainFile::poll(uint32_t mask, uint64_t timeout)
 
 int PlainFile::post(const std::vector<kdirect_desc> &descs)
 {
-	kdirect_submit batch{};
-	auto at = reinterpret_cast<uint64_t>(descs.data());
-
-	world->user[at] = descs.size() * sizeof(descs[0]);
-	batch.descs = at;
-	batch.nr_descs = static_cast<uint32_t>(descs.size());
-	int err = submit(batch);
-	world->user.erase(at);
-	return err ? err : batch.submitted == descs.size() ? 0 : KD_EAGAIN;
+	return post_descs(
+		*world, [this](auto &batch) { return submit(batch); }, descs);
 }
 
 std::vector<kdirect_completion> PlainFile::await(std::size_t count, uint64_t timeout_ns)
 {
-	std::vector<kdirect_completion> done(count);
-	auto base = reinterpret_cast<uint64_t>(done.data());
-	std::size_t have = 0;
-
-	world->user[base] = count * sizeof(done[0]);
-	while (have < count) {
-		kdirect_submit batch{};
-
-		batch.completions = base + have * sizeof(done[0]);
-		batch.nr_completions = static_cast<uint32_t>(count - have);
-		batch.min_completions = 1;
-		batch.timeout_ns = timeout_ns;
-		if (submit(batch))
-			break;
-		have += batch.completed;
-	}
-	world->user.erase(base);
-	done.resize(have);
-	return done;
+	return await_descs(
+		*world, [this](auto &batch) { return submit(batch); }, count, timeout_ns);
 }
 
 kdirect_completion PlainFile::one(const kdirect_desc &desc)

@@ -59,6 +59,22 @@ inline kdirect_desc cmp_swap(uint64_t remote, uint64_t compare, uint64_t swap,
 	return desc;
 }
 
+// SEND, or RECV, of one message of a channel.
+inline kdirect_desc message(bool send, const void *memory, size_t length, uint64_t user_data = 0)
+{
+	kdirect_desc desc = transfer(false, memory, length, 0, user_data);
+	desc.opcode = send ? KDIRECT_OP_SEND : KDIRECT_OP_RECV;
+	return desc;
+}
+
+inline kdirect_desc fixed_message(bool send, unsigned buffer, uint64_t offset, size_t length,
+				  uint64_t user_data = 0)
+{
+	kdirect_desc desc = fixed(false, buffer, offset, length, 0, user_data);
+	desc.opcode = send ? KDIRECT_OP_SEND : KDIRECT_OP_RECV;
+	return desc;
+}
+
 // 0, or the errno behind a minus sign.
 inline int submit(int fd, kdirect_submit &batch)
 {
@@ -93,6 +109,17 @@ inline int reap(int fd, Completions &out, uint32_t least, uint32_t flags = 0,
 	int err = submit(fd, batch);
 	out.resize(err ? 0 : batch.completed);
 	return err;
+}
+
+// Submits all, and waits for nothing.
+inline int post(int fd, const Descs &descs, uint32_t flags = 0)
+{
+	kdirect_submit batch{};
+	batch.descs = address(descs.data());
+	batch.nr_descs = uint32_t(descs.size());
+	batch.flags = flags;
+	int err = submit(fd, batch);
+	return err ? err : batch.submitted == descs.size() ? 0 : -EAGAIN;
 }
 
 // Submits all and waits for as many completions; fewer after an error.

@@ -38,16 +38,6 @@ inline kdirect_desc remote(kdirect_desc desc, uint64_t addr, uint32_t rkey)
 	return desc;
 }
 
-// 0, or an errno behind a minus sign; all are taken.
-inline int post(int fd, const Descs &descs)
-{
-	kdirect_submit batch{};
-	batch.descs = address(descs.data());
-	batch.nr_descs = uint32_t(descs.size());
-	int err = submit(fd, batch);
-	return err ? err : batch.submitted == descs.size() ? 0 : -EAGAIN;
-}
-
 // So many completions, in the order in which they came; fewer after an error or 20 s.
 inline Completions await(int fd, size_t count)
 {
