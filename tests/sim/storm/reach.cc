@@ -196,6 +196,7 @@ std::vector<std::string> missing(const Reach &r)
 	      std::pair{r.map_bytes, "a transfer of a mapping"},
 	      std::pair{r.map_async, "an asynchronous one"}, std::pair{r.map_descs, "a descriptor"},
 	      std::pair{r.ring_descs, "a descriptor of a ring"},
+	      std::pair{r.message_descs, "a message by a descriptor"},
 	      std::pair{r.unreaped, "completions that cannot be written"},
 	      std::pair{r.commands, "a command of io_uring"},
 	      std::pair{r.plain_files, "an open raw channel"},

@@ -65,6 +65,7 @@ struct Reach {
 	uint64_t connects, live, messages, large, bytes, ends, pings, refused;
 	uint64_t exports, mapped, map_bytes, map_async, map_descs, ring_descs, unreaped, commands;
 	uint64_t plain_files, plain_descs, plain_messages, registered;
+	uint64_t message_descs;
 	uint64_t quiet, credits_checked, waits_checked, watched, races;
 	uint64_t faults_of_schedule[8]; /* schedules with so many, 7 = more */
 	uint64_t event[nr_events][nr_states];

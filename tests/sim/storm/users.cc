@@ -87,6 +87,8 @@ bool Schedule::write_one(File &file, uint64_t end, uint32_t writer, uint32_t num
 	kd_iter iter = source_of(text);
 	uint32_t flags = rng.chance(15) ? uint32_t{KD_IO_NOWAIT} : 0;
 
+	bool by_desc = rng.chance(20);
+
 	if (rng.chance(15))
 		flags |= KD_IO_POLL;
 	if (rng.chance(20))
@@ -97,13 +99,13 @@ bool Schedule::write_one(File &file, uint64_t end, uint32_t writer, uint32_t num
 		iter.segments = {{iter.segments[0].base, cut},
 				 {iter.segments[0].base + cut, size - cut}};
 	}
-	if (!faultless && rng.chance(2)) {
+	if (!faultless && !by_desc && rng.chance(2)) {
 		iter.fault_at = rng.below(size);
 		fault(Trouble::BadMemory);
 	}
 	for (unsigned int tries = 0; tries < 30; tries++) {
 		iter.pos = 0;
-		int64_t ret = file.write(iter, flags);
+		int64_t ret = by_desc ? send(file, text, flags, rng) : file.write(iter, flags);
 
 		switch (ret) {
 		case -KD_EAGAIN:
@@ -204,7 +206,8 @@ void Schedule::read(File &file, uint64_t end, Rng &rng)
 
 		if (rng.chance(15))
 			flags |= KD_IO_POLL;
-		int64_t ret = file.read(buffer, room, flags);
+		int64_t ret = rng.chance(20) ? receive(file, buffer, room, flags, rng)
+					     : file.read(buffer, room, flags);
 		if (ret == -KD_EOPNOTSUPP || ret == -KD_EAGAIN) {
 			idle++;
 			w->run_for(rng.range(1, 100 * us));
