@@ -113,7 +113,7 @@ static const struct sentence submit_texts[] = {
 	{EFAULT, "the arrays' memory cannot be accessed"},
 	{EOPNOTSUPP, NO_POLL_QUEUE},
 	{ENOMEM, "there is no memory for the file's entries"},
-	{ENOTTY, "only mappings take descriptors"},
+	{ENOTTY, "only channels and mappings take descriptors"},
 	{ESTALE, "nothing is under way, and " REVOKED},
 	{ENODEV, "nothing is under way, and " DELETED},
 	{EPIPE, "nothing is under way, and " ENDED},
@@ -143,7 +143,7 @@ static const struct sentence buffer_texts[] = {
 	{EFAULT, "the memory is not writable, or of a kind that cannot stay pinned"},
 	{ENOMEM, "the memory is over RLIMIT_MEMLOCK (ulimit -l), or there is none left"},
 	{EINTR, SIGNAL},
-	{ENOTTY, "only mappings have fixed buffers"},
+	{ENOTTY, "only channels and mappings have fixed buffers"},
 	{ESTALE, REVOKED},
 	{ENODEV, DELETED},
 	{EPIPE, ENDED},
@@ -160,7 +160,7 @@ static const struct sentence ring_setup_texts[] = {
 	{EMFILE, "the process has too many open files"},
 	{ENFILE, "the system has too many open files"},
 	{EINTR, SIGNAL},
-	{ENOTTY, "only mappings have rings"},
+	{ENOTTY, "only channels and mappings have rings"},
 	{ESTALE, REVOKED},
 	{ENODEV, DELETED},
 	{EPIPE, ENDED},
@@ -240,6 +240,8 @@ static const char *opcode_name(uint8_t opcode)
 	case KDIRECT_OP_WRITE: return "WRITE";
 	case KDIRECT_OP_CMP_SWAP: return "CMP_SWAP";
 	case KDIRECT_OP_FETCH_ADD: return "FETCH_ADD";
+	case KDIRECT_OP_SEND: return "SEND";
+	case KDIRECT_OP_RECV: return "RECV";
 	}
 	return NULL;
 }
@@ -249,11 +251,22 @@ static bool is_atomic(const struct kdirect_desc *d)
 	return d->opcode == KDIRECT_OP_CMP_SWAP || d->opcode == KDIRECT_OP_FETCH_ADD;
 }
 
+/* It is about a message of a channel. */
+static bool is_message(const struct kdirect_desc *d)
+{
+	return d->opcode == KDIRECT_OP_SEND || d->opcode == KDIRECT_OP_RECV;
+}
+
+static bool is_fenced(const struct kdirect_desc *d)
+{
+	return d->flags & (KDIRECT_DESC_FENCE | KDIRECT_DESC_SOLICITED);
+}
+
 /* It asks for what a mapping does not have. */
 static bool is_raw(const struct kdirect_desc *d)
 {
 	return (d->opcode > KDIRECT_OP_FETCH_ADD && d->opcode <= KDIRECT_OP_LOCAL_INV) ||
-	       (d->flags & (KDIRECT_DESC_FENCE | KDIRECT_DESC_SOLICITED));
+	       is_fenced(d);
 }
 
 /* The field that makes it invalid, in the order in which a program should look at them. */
@@ -277,6 +290,8 @@ static void add_invalid(struct text *text, const struct kdirect_desc *d)
 		add(text, " must be at a multiple of 8");
 	else if (!is_atomic(d) && d->length > KDIRECT_DESC_LENGTH_MAX)
 		add(text, " is longer than %u bytes", KDIRECT_DESC_LENGTH_MAX);
+	else if (is_message(d) && d->remote)
+		add(text, " has a remote, which must be zero");
 	else if (!is_atomic(d) && d->operand)
 		add(text, " has an operand, which must be zero");
 	else if (d->opcode != KDIRECT_OP_CMP_SWAP && d->compare)
@@ -299,8 +314,10 @@ static void add_cause(struct text *text, const struct kdirect_desc *d,
 			add(text, ", which has %llu", (unsigned long long)info->size);
 		break;
 	case EACCES:
-		if (d->opcode == KDIRECT_OP_READ)
+		if (d->opcode == KDIRECT_OP_READ || d->opcode == KDIRECT_OP_RECV)
 			add(text, ": the file is not open for reading");
+		else if (is_message(d))
+			add(text, ": the file is not open for writing");
 		else if (info && (info->flags & KDIRECT_MAP_READ_ONLY))
 			add(text, ": the mapping is read-only");
 		else
@@ -308,7 +325,10 @@ static void add_cause(struct text *text, const struct kdirect_desc *d,
 			    info ? "" : ", or the mapping is read-only");
 		break;
 	case EOPNOTSUPP:
-		if (is_raw(d))
+		if (is_message(d) && !is_fenced(d))
+			add(text, info ? ": that is for channels"
+				       : ": a ring's thread pins no memory, use a fixed buffer");
+		else if (is_raw(d))
 			add(text, ": that is for raw channels");
 		else if (info && (info->flags & KDIRECT_MAP_ATOMICS))
 			add(text, ": the peer's memory is not aligned for it");
@@ -322,8 +342,15 @@ static void add_cause(struct text *text, const struct kdirect_desc *d,
 			    d->buffer, addr);
 		else
 			add(text, ": the memory at 0x%llx cannot be %s", addr,
-			    d->opcode == KDIRECT_OP_READ ? "written" : "read");
+			    d->opcode == KDIRECT_OP_READ || d->opcode == KDIRECT_OP_RECV ? "written"
+											 : "read");
 		break;
+	case EMSGSIZE:
+		if (d->opcode == KDIRECT_OP_SEND) {
+			add(text, " is longer than the channel allows");
+			break;
+		}
+		__attribute__((fallthrough));
 	default: add(text, ": %s", kdirect_explain(KDIRECT_CALL_DESC, err));
 	}
 }
@@ -335,11 +362,14 @@ char *kdirect_explain_desc(char *buffer, size_t size, const struct kdirect_desc 
 	const char *name = opcode_name(d->opcode);
 
 	if (!name) {
-		add(&text, "opcode %u is none of READ, WRITE, CMP_SWAP and FETCH_ADD", d->opcode);
+		add(&text, "opcode %u is none of READ, WRITE, CMP_SWAP, FETCH_ADD, SEND and RECV",
+		    d->opcode);
 		return buffer;
 	}
 	if (is_atomic(d))
 		add(&text, "%s at %llu", name, (unsigned long long)d->remote);
+	else if (is_message(d))
+		add(&text, "%s of %u bytes", name, d->length);
 	else
 		add(&text, "%s of %u bytes at %llu", name, d->length,
 		    (unsigned long long)d->remote);

@@ -132,10 +132,35 @@ TEST_F(Descriptor, CausesWithTheirValues)
 		  "FETCH_ADD at 64: the peer's memory is not aligned for it");
 }
 
+TEST_F(Descriptor, OfMessages)
+{
+	kdirect_desc send{}, recv{};
+	send.opcode = KDIRECT_OP_SEND;
+	recv.opcode = KDIRECT_OP_RECV;
+	send.length = recv.length = 10;
+	auto channels = [](const kdirect_desc &d, int result) {
+		char room[200];
+		return std::string(
+			kdirect_explain_desc(room, sizeof(room), &d, nullptr, result, 0));
+	};
+	EXPECT_EQ(channels(send, 10), "SEND of 10 bytes was done");
+	EXPECT_EQ(channels(send, -EACCES), "SEND of 10 bytes: the file is not open for writing");
+	EXPECT_EQ(channels(recv, -EACCES), "RECV of 10 bytes: the file is not open for reading");
+	EXPECT_EQ(channels(send, -EMSGSIZE), "SEND of 10 bytes is longer than the channel allows");
+	EXPECT_EQ(channels(recv, -EOPNOTSUPP),
+		  "RECV of 10 bytes: a ring's thread pins no memory, use a fixed buffer");
+	EXPECT_EQ(channels(recv, -EFAULT), "RECV of 10 bytes: the memory at 0x0 cannot be written");
+	EXPECT_EQ(text(send, -EOPNOTSUPP), "SEND of 10 bytes: that is for channels");
+	send.flags = KDIRECT_DESC_FENCE;
+	EXPECT_EQ(channels(send, -EOPNOTSUPP), "SEND of 10 bytes: that is for raw channels");
+	recv.remote = 5;
+	EXPECT_EQ(channels(recv, -EINVAL), "RECV of 10 bytes has a remote, which must be zero");
+}
+
 TEST_F(Descriptor, TheFieldThatIsInvalid)
 {
 	EXPECT_EQ(invalid(read, [](auto &d) { d.opcode = 77; }),
-		  "opcode 77 is none of READ, WRITE, CMP_SWAP and FETCH_ADD");
+		  "opcode 77 is none of READ, WRITE, CMP_SWAP, FETCH_ADD, SEND and RECV");
 	EXPECT_EQ(invalid(write, [](auto &d) { d.flags = 0x48; }),
 		  "WRITE of 10 bytes at 0 has unknown flags 0x48");
 	EXPECT_EQ(invalid(write, [](auto &d) { d.reserved = 1; }),
