@@ -31,6 +31,9 @@ const std::set<long> read_errors = {EAGAIN,    EFAULT, ERESTARTSYS, EOPNOTSUPP, 
 				    ETIMEDOUT, ENODEV, EIO,         ENOMEM,     EPROTO};
 const std::set<long> ping_errors = {EINVAL,      EMSGSIZE, EOPNOTSUPP, ETIMEDOUT, EBADMSG,
 				    ERESTARTSYS, EPIPE,    EFAULT,     EPERM};
+const std::set<long> submit_errors = {EINVAL, EOPNOTSUPP, EAGAIN, EINTR, ETIMEDOUT,
+				      EPIPE,  ENODEV,     EFAULT, ENOMEM};
+const std::set<long> buffer_errors = {EINVAL, ENOENT, EFAULT, ENOMEM, EPIPE, ENODEV, EINTR};
 const std::set<long> flag_errors = {EINVAL, EOPNOTSUPP, EFAULT};
 
 struct Open {
@@ -171,8 +174,12 @@ void Nodes::ioctl(Open &open)
 {
 	static const unsigned int known[] = {KDIRECT_IOC_SET_FLAGS, KDIRECT_IOC_GET_FLAGS,
 					     KDIRECT_IOC_INFO, KDIRECT_IOC_PING};
-	uint8_t how = in.take<uint8_t>();
-	unsigned int cmd = how & 128 ? in.take<uint32_t>() : known[how & 3];
+	static const unsigned int of_descs[] = {KDIRECT_IOC_SUBMIT, KDIRECT_IOC_SUBMIT,
+						KDIRECT_IOC_BUFFER_SET, KDIRECT_IOC_BUFFER_DEL};
+	uint8_t how = in.take<uint8_t>(), descs = how & 128 ? 0 : in.take<uint8_t>();
+	unsigned int cmd = how & 128    ? in.take<uint32_t>()
+			   : descs & 64 ? of_descs[how & 3]
+					: known[how & 3];
 	/* as a rule within the memory, sometimes around its end */
 	std::size_t at = how & 4 ? in.take<uint8_t>() : 0;
 	unsigned long arg = reinterpret_cast<unsigned long>(user.data()) + at;
@@ -185,6 +192,26 @@ void Nodes::ioctl(Open &open)
 		ping.flags = in.take<uint8_t>() & (how & 64 ? 0xff : KDIRECT_PING_FLAGS);
 		ping.timeout_ns = in.number() * 100000;
 		std::memcpy(user.data() + at, &ping, sizeof(ping));
+	} else if (cmd == KDIRECT_IOC_SUBMIT && !(how & 16) && at + 192 <= user.size()) {
+		auto base = reinterpret_cast<uint64_t>(user.data());
+		kdirect_desc desc{};
+		desc.opcode = descs & 1 ? KDIRECT_OP_SEND : KDIRECT_OP_RECV;
+		desc.flags = descs & 2 ? KDIRECT_DESC_FIXED : 0;
+		desc.length = descs & 4 ? in.take<uint16_t>() : in.take<uint8_t>();
+		desc.addr = descs & 2 ? in.take<uint8_t>() : base + in.take<uint8_t>();
+		kdirect_submit submit{.descs = base + at + 64,
+				      .completions = base + at + 128,
+				      .nr_descs = 1,
+				      .nr_completions = 2,
+				      .min_completions = descs >> 3 & 1,
+				      .flags = descs & 16 ? uint32_t{KDIRECT_SUBMIT_POLL} : 0,
+				      .timeout_ns = descs & 32 ? in.number() * 1000 : 0};
+		std::memcpy(user.data() + at, &submit, sizeof(submit));
+		std::memcpy(user.data() + at + 64, &desc, sizeof(desc));
+	} else if (cmd == KDIRECT_IOC_BUFFER_SET && !(how & 16) && at + 64 <= user.size()) {
+		kdirect_buffer buffer{.addr = reinterpret_cast<uint64_t>(user.data()),
+				      .length = in.take<uint8_t>()};
+		std::memcpy(user.data() + at, &buffer, sizeof(buffer));
 	} else {
 		std::string text = in.bytes(64);
 		std::memcpy(user.data() + std::min(at, user.size() - 64), text.data(), text.size());
@@ -198,6 +225,10 @@ void Nodes::ioctl(Open &open)
 		case KDIRECT_IOC_GET_FLAGS:
 		case KDIRECT_IOC_INFO: MUST(!ret || ret == -EFAULT); break;
 		case KDIRECT_IOC_PING: MUST(!ret || ping_errors.count(-ret)); break;
+		case KDIRECT_IOC_SUBMIT: MUST(!ret || submit_errors.count(-ret)); break;
+		case KDIRECT_IOC_BUFFER_SET:
+		case KDIRECT_IOC_BUFFER_DEL: MUST(!ret || buffer_errors.count(-ret)); break;
+		case KDIRECT_IOC_RING_SETUP: MUST(ret); break;
 		default: MUST(ret == -ENOTTY);
 		}
 	});
@@ -239,7 +270,7 @@ void Nodes::step()
 			p.w.call([&] {
 				poll_table table{};
 				__poll_t now = fops.poll(&open->file, &table);
-				MUST(table.unused == 2);
+				MUST(table.unused == 3);
 				MUST(!(now & EPOLLERR) || now & EPOLLHUP);
 			});
 		return;
@@ -265,6 +296,7 @@ void Nodes::run()
 	fops = *kernel::state().fops;
 	kernel::state().user = user.data();
 	kernel::state().user_size = user.size();
+	p.w.user[reinterpret_cast<uint64_t>(user.data())] = user.size();
 	MUST(!p.begin());
 	MUST(p.w.run_until_live("c0") && p.w.run_until_live("store.0"));
 	for (int i = 0; i < max_steps && !in.empty(); i++)

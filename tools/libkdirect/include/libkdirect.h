@@ -143,7 +143,8 @@ int kdirect_send(int fd, const void *message, size_t length, int64_t timeout_ns)
  * Blocks as @timeout_ns says. Where somebody has read a part of a message with read(), the
  * rest of it is returned.
  *
- * Return: the message's length, 0 at the end of a channel that the peer closed in order,
+ * Return: the message's length, 0 at the end of a channel that the peer closed in order (and
+ * for an empty message, which only descriptors send),
  * -EMSGSIZE (@size below max_message; nothing was read), -EAGAIN (there was none in time),
  * -EINTR, or an error of read() in kdirect.h, where -ETIMEDOUT is the connection's.
  */
