@@ -21,10 +21,8 @@
  *   preadv2()/pwritev2() with offset -1: RWF_HIPRI polls the channel's poll
  *                       queues, as its poll mode says (enum kdirect_poll_mode
  *                       in kdirect_netlink.h), RWF_NOWAIT never blocks.
- *   ioctl()             KDIRECT_IOC_INFO, _PING, and those of a mapping but for
- *                       KDIRECT_IOC_MAP_INFO: SENDs and RECVs of messages as
- *                       descriptors, fixed buffers, rings (all below)
- *   io_uring            commands: KDIRECT_URING_CMD_DESC (below)
+ *   ioctl(), io_uring   KDIRECT_IOC_INFO, _PING; SENDs and RECVs as descriptors, with all
+ *                       that a mapping has for those (below)
  *
  * Errors of read() and write():
  *   EAGAIN      would block, and O_NONBLOCK or RWF_NOWAIT was asked for
@@ -199,8 +197,7 @@ struct kdirect_ping {
  * @KDIRECT_OP_SEND:	session: one message of @length bytes; raw: SEND of @length bytes
  * @KDIRECT_OP_SEND_IMM: raw: SEND with immediate: @imm
  * @KDIRECT_OP_SEND_INV: raw: SEND with invalidate: of the peer's key @rkey
- * @KDIRECT_OP_RECV:	session: the next message, or its rest, as far as @length goes; raw: a
- *			receive of up to @length bytes
+ * @KDIRECT_OP_RECV:	session: the next message, or raw: a receive, of up to @length bytes
  * @KDIRECT_OP_WRITE_IMM: raw: RDMA WRITE, and @imm in a receive of the peer
  * @KDIRECT_OP_LOCAL_INV: raw: takes back @rkey, a key of KDIRECT_IOC_BUFFER_SHARE
  *
@@ -248,7 +245,7 @@ enum kdirect_opcode {
  *   EINVAL	unknown opcode or flag, a field that must be zero is not, a length
  *		or an alignment out of range
  *   ERANGE	@remote and @length reach past the end of the export, or past 2^64
- *   EACCES	READ: the file is not open for reading; others: it is not open for
+ *   EACCES	READ, RECV: the file is not open for reading; others: it is not open for
  *		writing, or the mapping is read-only
  *   EOPNOTSUPP	atomic operation, and one of the two devices has none
  *   ENOENT	there is no fixed buffer @buffer
@@ -295,39 +292,24 @@ enum kdirect_opcode {
  * only as soon as it is. A mapping takes no opcode and no flag that says "raw" here, and no SEND
  * or RECV: EOPNOTSUPP.
  *
- * The node of a channel that is a session takes SEND and RECV only: one message, 0 ..
- * max_message bytes. Who submits never waits for room or for a message: what cannot be done
- * at once waits by itself, and ends at the latest with the channel.
- *   SEND	The messages of one open file leave in the order of its SENDs, whatever their
- *		lengths; those of all open files that have to wait leave in the order in which they
- *		were submitted. Up to the eager limit it completes when the message is copied and
- *		posted, as write() returns; above it when the peer has fetched it. A message
- *		of write() may overtake SENDs that have not completed, and none that have.
- *   RECV	RECVs get messages in the order in which they were submitted, whoever did, and
- *		before any read(). A message that is longer than the memory loses nothing: the
- *		completion has what fits, KDIRECT_COMPLETION_MORE, and in @data how many bytes are
- *		left, which the next RECV or read() gets. So a RECV of 0 bytes tells the length of
- *		a message without taking it. Of the memory no more than max_message bytes is used.
- * Completions of one open file's RECVs are in their order; others are in none.
- * What still waits when the file is closed is given up: it is not sent, and takes no message.
- *
- * A small SEND that waits has been copied; larger ones, and RECVs that wait, have plain memory
- * pinned and charged to RLIMIT_MEMLOCK. Errors are these:
- *   EINVAL	unknown opcode or flag, a field other than @buffer, @length, @addr and @user_data
- *		is not zero, @length above KDIRECT_DESC_LENGTH_MAX
- *   EOPNOTSUPP	another opcode, KDIRECT_DESC_FENCE, KDIRECT_DESC_SOLICITED; plain memory that
- *		would have to be pinned, from the thread of a ring: RECV's, and above the
- *		eager limit SEND's
- *   EACCES	SEND: the file is not open for writing; RECV: for reading
+ * A channel that is a session takes SEND and RECV only, of messages of 0 .. max_message bytes.
+ * What cannot be done at once waits by itself, not who submits, and ends at the latest with
+ * the channel. If the file is closed first, it is not sent, and takes no message.
+ *   SEND	Messages leave in the order of one open file's SENDs, whatever their lengths.
+ *		Completes as write() returns: up to the eager limit copied, above it fetched by
+ *		the peer. write() may overtake SENDs that have not completed, and no others.
+ *   RECV	gets a message in the order of submission, whoever submitted, and before any
+ *		read(). If the memory is too short, nothing is lost: the completion has
+ *		KDIRECT_COMPLETION_MORE, and in @data how many bytes are left for the next
+ *		RECV or read(). 0 bytes of memory tell the length of a message.
+ * Plain memory of RECVs that wait, and of SENDs above the eager limit, is pinned and charged to
+ * RLIMIT_MEMLOCK (ENOMEM). Errors are as first above, but for these:
+ *   EOPNOTSUPP	another opcode; KDIRECT_DESC_FENCE, _SOLICITED; plain memory that would have to
+ *		be pinned, from the thread of a ring
  *   EMSGSIZE	SEND: longer than max_message
- *   EPIPE	SEND: the channel has ended, and the message was not sent, or not fetched;
- *		RECV: the peer closed the channel in order, and there is no more message
- *   ECONNRESET, ETIMEDOUT, ... RECV: the connection failed, with its first cause; what had
- *		arrived before is received first
- *   ENODEV	RECV: the channel was deleted here, or its device removed
- *   ENOENT	there is no fixed buffer @buffer
- *   EFAULT	as above; nothing was sent, and of a message nothing is lost
- *   ENOMEM	no memory, or over RLIMIT_MEMLOCK
+ *   EPIPE	SEND: the channel has ended, and it was not sent, or not fetched; RECV: the
+ *		peer closed the channel in order, and there is no more message
+ *   ENODEV, ECONNRESET, ETIMEDOUT, ... RECV: as read(); what had arrived is received first
  */
 struct kdirect_desc {
 	__u8	opcode;
@@ -421,8 +403,7 @@ struct kdirect_completion {
  *   ENOMEM	first use of the file only
  *
  * A file that is closed with descriptors under way does not wait for them: they are
- * executed, or not, and their memory is pinned until then. "The mapping" is here and below
- * the channel for its own node.
+ * executed, or not, and their memory is pinned until then. "The mapping": or the channel.
  */
 struct kdirect_submit {
 	__u64	descs;
@@ -791,9 +772,8 @@ struct kdirect_ring_enter {
  * with. A command that would have to wait when it is submitted, for one of these, for request
  * slots, for memory that is not present, or for another submitter of the file, is left to a
  * worker of io_uring, as is a READ, or a WRITE above the eager limit, that is not one work
- * request. Of a channel, a RECV without a message, and a SEND without room or above the eager
- * limit, waits in one; so commands that wait are in no order. What waits in a worker can be
- * cancelled; what is posted cannot, and ends by itself.
+ * request, a RECV without a message, and a SEND without room or above the eager limit; these
+ * are in no order. What waits in a worker can be cancelled; what is posted ends by itself.
  *
  * Errors in addition to those of struct kdirect_desc:
  *   ENOTTY	another @cmd_op

@@ -203,7 +203,7 @@ void Nodes::ioctl(Open &open)
 				      .completions = base + at + 128,
 				      .nr_descs = 1,
 				      .nr_completions = 2,
-				      .min_completions = descs >> 3 & 1,
+				      .min_completions = descs & 8 ? 1U : 0U,
 				      .flags = descs & 16 ? uint32_t{KDIRECT_SUBMIT_POLL} : 0,
 				      .timeout_ns = descs & 32 ? in.number() * 1000 : 0};
 		std::memcpy(user.data() + at, &submit, sizeof(submit));
