@@ -210,7 +210,9 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 	if (wake)
 		owner.waitq.wake(0);
 	if (watched)
-		owner.poll_waitq.wake(over ? KD_WAKE_END : KD_WAKE_IN | KD_WAKE_PRI);
+		owner.poll_waitq.wake(over ? KD_WAKE_END : KD_WAKE_IN);
+	if (watched && owner.messages)
+		owner.channel->rx_waitq.WaitQueue::wake(KD_WAKE_PRI);
 	if (wake_thread)
 		owner.thread_waitq.wake(0);
 	owner.put_later();

@@ -125,12 +125,14 @@ int kd_file_open(struct kd_channel *channel, bool read, bool write, struct kd_de
  */
 int64_t kd_file_write(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint32_t flags);
 int64_t kd_file_read(struct kd_desc_file *file, struct kd_iter *iter, size_t len, uint32_t flags);
-/* [sleep] poll(): KD_POLL_* that hold now; the shim registered with these two wait queues, and
- * that of kd_desc_waitq(), before. PRI: there are completions of descriptors
+/* [sleep] poll(): KD_POLL_* that hold now; the shim registered with both wait queues before
+ * (io_uring knows no more than two). PRI: there are completions of descriptors
  */
 enum { KD_POLL_IN = 1, KD_POLL_OUT = 2, KD_POLL_HUP = 4, KD_POLL_ERR = 8, KD_POLL_PRI = 16 };
 uint32_t kd_file_poll(struct kd_desc_file *file);
-/* [any] woken when a read, or a write, may go on; both at the end of the channel */
+/* [any] woken when a read, or a write, may go on; both at the end of the channel; the
+ * reader's for PRI, too
+ */
 struct kd_waitq *kd_file_read_waitq(struct kd_desc_file *file);
 struct kd_waitq *kd_file_write_waitq(struct kd_desc_file *file);
 
@@ -165,7 +167,7 @@ void kd_map_describe(struct kd_desc_file *file, struct kdirect_map_info *out);	/
 void kd_desc_release(struct kd_desc_file *file);
 struct kdirect_buffer;
 struct kdirect_submit;
-/* [any] woken when there are completions, and at the end */
+/* [any] of a raw channel: woken when there are completions, and at the end */
 struct kd_waitq *kd_desc_waitq(struct kd_desc_file *file);
 /* [sleep] what kdirect.h says of the ioctls */
 int kd_desc_set_flags(struct kd_desc_file *file, uint32_t flags);

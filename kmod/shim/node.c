@@ -142,7 +142,6 @@ static __poll_t kd_node_poll(struct file *file, poll_table *wait)
 
 	poll_wait(file, to_waitq(kd_file_read_waitq(desc_file)), wait);
 	poll_wait(file, to_waitq(kd_file_write_waitq(desc_file)), wait);
-	poll_wait(file, to_waitq(kd_desc_waitq(desc_file)), wait);
 	return kd_poll_events(kd_file_poll(desc_file));
 }
 

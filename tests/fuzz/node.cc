@@ -270,7 +270,7 @@ void Nodes::step()
 			p.w.call([&] {
 				poll_table table{};
 				__poll_t now = fops.poll(&open->file, &table);
-				MUST(table.unused == 3);
+				MUST(table.unused == 2);
 				MUST(!(now & EPOLLERR) || now & EPOLLHUP);
 			});
 		return;

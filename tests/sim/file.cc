@@ -228,11 +228,11 @@ uint32_t File::poll(uint32_t mask, uint64_t timeout)
 	world->call(
 		[&] {
 			watch::acquire(&world->devnodes);
-			ready = wait_for_events(
-				*world,
-				{node->core->file_read_waitq(file),
-				 node->core->file_write_waitq(file), node->core->desc_waitq(file)},
-				mask, timeout, [&] { return node->core->file_poll(file); });
+			ready = wait_for_events(*world,
+						{node->core->file_read_waitq(file),
+						 node->core->file_write_waitq(file)},
+						mask, timeout,
+						[&] { return node->core->file_poll(file); });
 			watch::release(file);
 		},
 		"poll");

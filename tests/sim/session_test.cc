@@ -553,7 +553,7 @@ TEST(Session, PollTells)
 	ASSERT_EQ(descs.post({recv(p.in.at(), 10), recv(p.in.at(), 10)}), 0);
 	Task poller = p.w.spawn("poll", [&] {
 		uint32_t ready = wait_for_events(
-			p.w, {p.w.here()->core->desc_waitq(descs.get())}, KD_POLL_PRI, 1 * sec,
+			p.w, {p.w.here()->core->file_read_waitq(descs.get())}, KD_POLL_PRI, 1 * sec,
 			[&] { return p.w.here()->core->file_poll(descs.get()); });
 		EXPECT_EQ(ready, uint32_t{KD_POLL_PRI});
 	});
