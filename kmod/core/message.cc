@@ -45,6 +45,20 @@ void end(Sleepable, Message &message, int err)
 	});
 }
 
+// Those of `file`, in their order; their number.
+uint32_t sort_out(Messages &from, const DescFile &file, Messages &out)
+{
+	Messages kept;
+	uint32_t nr = 0;
+	while (Message *message = from.pop()) {
+		bool its = message->request->file == &file;
+		(its ? out : kept).push_back(message);
+		nr += its;
+	}
+	from = kept;
+	return nr;
+}
+
 } // namespace
 
 // --- open files ---------------------------------------------------------------------------
@@ -59,15 +73,27 @@ void kd_channel::opened(DescFile &file)
 void kd_channel::closed(Sleepable s, DescFile &file)
 {
 	opens.fetch_sub(1);
+	Messages given_up;
+	uint32_t nr;
+	// All at once: what is left of them must not go on without those before it.
 	{
 		SpinGuard guard(message_lock);
 		files.remove(&file);
+		nr = sort_out(sends, file, given_up);
 	}
-	auto its = [&](const Message &message) { return message.request->file == &file; };
-	while (cancel_first(s, sends, its, KD_EPIPE))
-		;
-	while (cancel_first(s, recvs, its, KD_EPIPE))
-		;
+	tx_waitq.descs.fetch_sub(nr);
+	{
+		SpinGuard guard(rx_lock);
+		nr = sort_out(recvs, file, given_up);
+	}
+	rx_waitq.descs.fetch_sub(nr);
+	if (given_up.empty())
+		return;
+	while (Message *message = given_up.pop())
+		end(s, *message, KD_EPIPE);
+	// They may have been in the way of others.
+	queue_work(&message_work);
+	wake_readers();
 }
 
 int kd_channel::refusal() const
