@@ -289,7 +289,9 @@ TEST(MapFaults, EachAllocationFailsOnce)
 			continue;
 		bool live = run_until_mapped(p.w, "m");
 		if (!live && map_state(p.w, "m") == KDIRECT_MAP_DEAD) {
-			EXPECT_EQ(del_map(p.w, "m"), 0);
+			int err = del_map(p.w, "m"); /* one that was never live goes by itself */
+
+			EXPECT_TRUE(!err || err == KD_ENOENT) << err;
 		}
 		if (live)
 			continue;
