@@ -175,7 +175,7 @@ struct kd_channel {
 			   const Done &done);
 
 	// --- fixed buffers: fixed.cc --------------------------------------------------------
-	kd::Status add_fixed(kd::Sleepable s, kd::FixedBuffer &buffer);
+	kd::Status add_fixed(kd::Sleepable s, kd::FixedBuffer &buffer, bool for_device);
 	void drop_fixed(kd::Sleepable s, kd::FixedBuffer &buffer);
 	void end_fixed(kd::Sleepable s); // the device is about to go
 

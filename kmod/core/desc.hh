@@ -68,6 +68,7 @@ struct kd_desc_file {
 	static kd_desc_file *create(kd::Sleepable s, kd::Channel &channel);
 	void release(kd::Sleepable s);
 	void discard(kd::Sleepable s); // instead, if it was never open
+	bool is_session() const;       // it is open of its node
 	// Why nothing may begin; 0: it may.
 	int refusal() const;
 	void put_later(); // from where it cannot be freed

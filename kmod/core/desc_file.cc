@@ -22,6 +22,11 @@ kd_desc_file *kd_desc_file::create(Sleepable s, Channel &channel)
 	return file;
 }
 
+bool kd_desc_file::is_session() const
+{
+	return !mapping && !channel->raw;
+}
+
 int kd_desc_file::refusal() const
 {
 	if (mapping)
@@ -36,7 +41,7 @@ Status kd_desc_file::prepare(Sleepable s)
 		return {};
 	if (!buffers)
 		buffers = create_array<FixedBuffer *>(s, KDIRECT_BUFFERS);
-	bool session = !mapping && !channel->raw;
+	bool session = is_session();
 	if (mapping && !ios)
 		ios = create_array<kd_io>(s, KD_CHAIN_MAX);
 	if (!mapping && channel->raw && !wrs)
@@ -465,7 +470,8 @@ int kd_desc_buffer_set(struct kd_desc_file *file, const struct kdirect_buffer *b
 	if (int err = file->refusal())
 		return err;
 	FixedBuffer *buffer;
-	Status st = FixedBuffer::create(s, *file->channel, b->addr, b->length, &buffer);
+	Status st = FixedBuffer::create(s, *file->channel, !file->is_session(), b->addr, b->length,
+					&buffer);
 	if (!st.ok())
 		return st.err();
 	if (file->channel->raw)

@@ -5,8 +5,8 @@
 
 using namespace kd;
 
-Status FixedBuffer::create(Sleepable s, Channel &channel, uint64_t addr, uint64_t length,
-			   FixedBuffer **out)
+Status FixedBuffer::create(Sleepable s, Channel &channel, bool for_device, uint64_t addr,
+			   uint64_t length, FixedBuffer **out)
 {
 	auto *buffer = kd::create<FixedBuffer>(s);
 	if (!buffer)
@@ -18,7 +18,7 @@ Status FixedBuffer::create(Sleepable s, Channel &channel, uint64_t addr, uint64_
 	buffer->channel = &channel;
 	Status st = kd_fixed_pin(addr, length, &buffer->memory);
 	if (st.ok()) {
-		st = channel.add_fixed(s, *buffer);
+		st = channel.add_fixed(s, *buffer, for_device);
 		if (!st.ok())
 			kd_fixed_free(buffer->memory);
 	}
@@ -60,12 +60,12 @@ void FixedBuffer::unmap()
 	kd_fixed_unmap(memory);
 }
 
-Status kd_channel::add_fixed(Sleepable s, FixedBuffer &buffer)
+Status kd_channel::add_fixed(Sleepable s, FixedBuffer &buffer, bool for_device)
 {
 	MutexGuard guard(fixed_lock, s);
 	if (fixed_ended)
 		return KD_EPIPE;
-	if (Status st = kd_fixed_map(pd, buffer.memory); !st.ok())
+	if (Status st = for_device ? kd_fixed_map(pd, buffer.memory) : 0; !st.ok())
 		return st;
 	fixed.add(&buffer);
 	nr_fixed.add();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fixed buffer: memory of a program, pinned and mapped for the device of a channel. It
-// has a reference from the table of its open file, and one from each request that uses it.
+// A fixed buffer: memory of a program, pinned, and mapped for the device of a channel unless
+// only the CPU uses it. It has a reference from the table of its open file, and one from each
+// request that uses it.
 #pragma once
 
 #include "list.hh"
@@ -10,8 +11,9 @@ namespace kd
 {
 
 struct FixedBuffer {
-	static Status create(Sleepable s, Channel &channel, uint64_t addr, uint64_t length,
-			     FixedBuffer **out);
+	// `for_device`: it is mapped for the channel's; else only pinned.
+	static Status create(Sleepable s, Channel &channel, bool for_device, uint64_t addr,
+			     uint64_t length, FixedBuffer **out);
 	void get() { refs.get(); }
 	void put(Sleepable s);
 	void put_later(); // from where it cannot be freed

@@ -51,7 +51,7 @@ void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len);
 
 /* --- copying --------------------------------------------------------------------------- */
 
-/* Memory of a descriptor: of @pages, or of @fixed, which need not be mapped, from @offset. */
+/* Memory of a descriptor: of @pages, or of @fixed, from @offset; not mapped for a device */
 struct kd_place {
 	struct kd_pages	*pages;
 	struct kd_fixed	*fixed;

@@ -59,8 +59,8 @@ uint8_t *place_at(const kd_place &place, uint32_t len, const char *function)
 		die("%s: %u bytes from %llu of %llu", function, len,
 		    static_cast<unsigned long long>(place.offset),
 		    static_cast<unsigned long long>(size));
-	if (pages && pages->mapped)
-		fail("%s of pages that the device owns", function);
+	if (pages ? pages->mapped : fixed->pd != nullptr)
+		fail("%s of memory that is mapped for the device", function);
 	return (pages ? pages->data() : fixed->user) + place.offset;
 }
 
