@@ -370,7 +370,7 @@ void kd_channel::serve_recvs(Sleepable s)
 		done++;
 	if (done == at_once)
 		queue_work(&message_work);
-	else if (done)
+	if (done)
 		wake_readers();
 }
 

@@ -230,6 +230,38 @@ TEST(Session, BesideReadAndWrite)
 	}
 }
 
+/* A read() behind as many RECVs as are served in one go gets the next message. */
+TEST(Session, AReadBehindManyRecvs)
+{
+	constexpr unsigned int count = 64;
+
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		Session p(seed, 128);
+		File file = p.w.open("store.0");
+		std::string text;
+
+		ASSERT_EQ(p.receiver.post(std::vector<kdirect_desc>(count, recv(p.in.at(), 30000))),
+			  0);
+		Task reader = p.w.spawn("reader", [&] { file.read(text, 100); });
+		p.w.run_for(1 * ms);
+		/* the first is fetched only when all the others are here */
+		p.w.fail_nth(Op::PagesAlloc, 1, 1000);
+		ASSERT_EQ(p.sender.set_buffer(0, p.out.data(), mib), 0);
+		ASSERT_EQ(p.sender.post({work_fixed(KDIRECT_OP_SEND, 0, 0, 30000)}), 0);
+		ASSERT_EQ(p.sender.post(std::vector<kdirect_desc>(
+				  count, work_fixed(KDIRECT_OP_SEND, 0, 0, 5))),
+			  0);
+		p.w.run_for(50 * ms);
+		ASSERT_TRUE(p.w.fault_fired());
+		EXPECT_TRUE(p.receiver.await(1, 1).empty());
+		p.w.fail_nth(Op::PagesAlloc, 1000);
+		EXPECT_EQ(p.receiver.await(count).size(), count);
+		EXPECT_TRUE(p.w.finish({reader}, 1 * sec)) << "seed " << seed;
+		EXPECT_EQ(text.size(), 5u);
+		EXPECT_EQ(p.sender.await(count + 1).size(), count + 1);
+	}
+}
+
 /* Several of each, at both ends: nothing is lost, and each file's stay in order. */
 TEST(Session, ManyAtOnce)
 {
