@@ -208,13 +208,15 @@ void kd_channel::send_claimed(Sleepable s, Message &message, const Claim &claim)
 	begin_and_tell(message, [&] {
 		Request &request = *message.request;
 		kd_pages *pages = std::exchange(message.pages, nullptr);
+		OfferWait *waiter = request.command ? nullptr : &message.offered;
 		message.offered.finished.store(false, std::memory_order_relaxed);
 		message.offered.delivered = false;
 		message.offered.request = &request;
-		Status st = post_offer(claim, pages, message.length, &message.offered);
-		if (st.ok())
+		Status st = post_offer(claim, pages, message.length, waiter);
+		if (st.ok() && waiter)
 			return; // and it may be gone
-		kd_pages_free(pages);
+		if (!st.ok())
+			kd_pages_free(pages);
 		request.part_done(st.err(), 0, 0);
 	});
 }

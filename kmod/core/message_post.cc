@@ -109,17 +109,16 @@ Status MessageSubmission::copy(const Message &m, const kdirect_desc &d, kd_pages
 Status MessageSubmission::take_pages(Message &m, const kdirect_desc &d)
 {
 	bool fixed = d.flags & KDIRECT_DESC_FIXED;
+	bool lent = m.large && !call; // a command must not have to wait for the peer
 	if (!d.length || (!m.large && !is_plain(d)))
 		return {};
 	uint32_t most = channel.max_offer_pages();
-	Status st = KD_EOPNOTSUPP; // more than one MR holds: it is copied
-	if (m.large && fixed)
+	Status st = KD_EOPNOTSUPP; // also more than one MR holds: it is copied
+	if (lent && fixed)
 		st = kd_fixed_borrow(m.request->buffer->memory, d.addr, d.length, most, &m.pages);
-	else if (m.large && registered)
-		st = kd_user_fit(d.addr, d.length, most) < d.length ? KD_EOPNOTSUPP : 0;
-	else if (m.large && memory.thread)
+	else if (lent && memory.thread)
 		return KD_EOPNOTSUPP; // what it pins would be charged to nobody
-	else if (m.large && kd_user_fit(d.addr, d.length, most) == d.length)
+	else if (lent && kd_user_fit(d.addr, d.length, most) == d.length)
 		st = kd_pages_pin_stay(d.addr, d.length, false, &m.pages);
 	if (st.err() != KD_EOPNOTSUPP)
 		return st;

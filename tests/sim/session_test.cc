@@ -735,6 +735,26 @@ TEST(Session, Commands)
 		}
 }
 
+/* More than a peer that does not read fetches ahead: the ring can be closed all the same. */
+TEST(Session, CommandsDoNotWaitForThePeer)
+{
+	for (bool registered : {false, true}) {
+		Session p(1);
+		Uring sends(p.w, p.sender, {.buffer = p.out.at(), .buffer_len = p.out.size()});
+
+		p.out.put(0, pattern(1, mib));
+		for (int i = 0; i < 6; i++)
+			EXPECT_EQ(sends.run(send(p.out.at(), mib), registered).result,
+				  static_cast<int>(mib));
+		p.out.put(0, pattern(2, mib));
+		for (int i = 0; i < 6; i++) {
+			ASSERT_EQ(p.receiver.run({recv(p.in.at(), mib)})[0].result,
+				  static_cast<int>(mib));
+			EXPECT_TRUE(p.in.text(0, mib) == pattern(1, mib));
+		}
+	}
+}
+
 TEST(Session, CommandsAreSessionsOwn)
 {
 	Session p(1);
