@@ -103,7 +103,8 @@ struct kd_desc_file {
 	kd::Status take_key_back(kd::Sleepable s, uint32_t index, bool must);
 	// A request for a descriptor, or nullptr: none is free.
 	kd::Request *begin(const kdirect_desc &desc, uint32_t index);
-	kd::Status reap(kd::Sleepable s, kdirect_submit &batch);
+	// Waits until so many are there.
+	kd::Status reap(kd::Sleepable s, kdirect_submit &batch, uint32_t wanted);
 	// Until so many completions are there, or none can come any more.
 	kd::Status await(kd::Sleepable s, uint32_t wanted, bool polls, uint64_t timeout_ns,
 			 const kd_ring *via);

@@ -401,12 +401,12 @@ Status kd_desc_file::reap_some(Sleepable, kdirect_submit &batch, uint32_t most)
 	return any ? KD_EFAULT : 0;
 }
 
-Status kd_desc_file::reap(Sleepable s, kdirect_submit &batch)
+Status kd_desc_file::reap(Sleepable s, kdirect_submit &batch, uint32_t wanted)
 {
 	Status st;
 	bool polls = batch.flags & KDIRECT_SUBMIT_POLL;
-	if (batch.min_completions)
-		st = await(s, batch.min_completions, polls, batch.timeout_ns, nullptr);
+	if (wanted)
+		st = await(s, wanted, polls, batch.timeout_ns, nullptr);
 	else if (polls)
 		channel->poll_once(true);
 	for (uint32_t before = UINT32_MAX; before != batch.completed;) {
@@ -453,9 +453,7 @@ int kd_desc_submit(struct kd_desc_file *file, struct kdirect_submit *batch)
 	bool all = st.ok() || st.err() == KD_EAGAIN;
 	if (!all && !batch->submitted)
 		return st.err();
-	if (!all)
-		batch->min_completions = 0;
-	Status reaped = file->reap(s, *batch);
+	Status reaped = file->reap(s, *batch, all ? batch->min_completions : 0);
 	if (batch->submitted || batch->completed)
 		return 0;
 	return st.ok() ? reaped.err() : st.err();

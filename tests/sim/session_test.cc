@@ -417,6 +417,25 @@ TEST(Session, AnInvalidOneFailsAlone)
 	EXPECT_EQ(got[1].result, 5);
 }
 
+/* What cannot be read ends the batch, and waiting makes no sense; the request stays as it is. */
+TEST(Session, DescriptorsThatCannotBeRead)
+{
+	Session p(1);
+	const kdirect_desc descs[] = {send(p.out.at(), 10), send(p.out.at(), 10)};
+	kdirect_submit batch{.descs = reinterpret_cast<uint64_t>(descs),
+			     .completions = p.in.at(),
+			     .nr_descs = 2,
+			     .nr_completions = 2,
+			     .min_completions = 2};
+
+	p.w.user[batch.descs] = sizeof(descs[0]);
+	EXPECT_EQ(p.sender.submit(batch), 0);
+	p.w.user.erase(reinterpret_cast<uint64_t>(descs));
+	EXPECT_EQ(batch.submitted, 1u);
+	EXPECT_EQ(batch.completed, 1u);
+	EXPECT_EQ(batch.min_completions, 2u);
+}
+
 TEST(Session, RightsAndLimits)
 {
 	Session p(1);
