@@ -7,8 +7,8 @@
 namespace sim
 {
 
-/* Until it has completed, also where a signal ends the waiting. */
-int64_t Schedule::one_desc(File &file, const kdirect_desc &desc, uint32_t flags, Rng &rng)
+/* Until it has completed, or a signal comes: then it ends with its file at the latest. */
+int64_t Schedule::one_desc(File &file, const kdirect_desc &desc, uint32_t flags)
 {
 	std::string &in = lend(sizeof(desc)), &out = lend(sizeof(kdirect_completion));
 	kdirect_submit call{.descs = reinterpret_cast<uint64_t>(in.data()),
@@ -28,22 +28,18 @@ int64_t Schedule::one_desc(File &file, const kdirect_desc &desc, uint32_t flags,
 	}
 	while (!call.completed) {
 		call.nr_descs = 0;
-		int err = file.submit(call);
-
-		if (err && err != KD_EINTR) {
-			fail("waiting for a descriptor returned %d", err);
+		if (int err = file.submit(call); err) {
+			if (err != KD_EINTR)
+				fail("waiting for a descriptor returned %d", err);
 			return -err;
 		}
-		if (!call.completed)
-			w->run_for(rng.range(1, 100 * us));
-		call.min_completions = 0; /* a signal stays */
 	}
 	std::memcpy(&done, out.data(), sizeof(done));
 	reach->message_descs++;
 	return done.result;
 }
 
-int64_t Schedule::send(File &file, std::string_view text, uint32_t flags, Rng &rng)
+int64_t Schedule::send(File &file, std::string_view text, uint32_t flags)
 {
 	std::string &memory = lend(text.size());
 
@@ -52,18 +48,17 @@ int64_t Schedule::send(File &file, std::string_view text, uint32_t flags, Rng &r
 			{.opcode = KDIRECT_OP_SEND,
 			 .length = static_cast<uint32_t>(text.size()),
 			 .addr = reinterpret_cast<uint64_t>(memory.data())},
-			flags, rng);
+			flags);
 }
 
-int64_t Schedule::receive(File &file, std::string &buffer, std::size_t room, uint32_t flags,
-			  Rng &rng)
+int64_t Schedule::receive(File &file, std::string &buffer, std::size_t room, uint32_t flags)
 {
 	std::string &memory = lend(room);
 	int64_t ret = one_desc(file,
 			       {.opcode = KDIRECT_OP_RECV,
 				.length = static_cast<uint32_t>(room),
 				.addr = reinterpret_cast<uint64_t>(memory.data())},
-			       flags, rng);
+			       flags);
 
 	if (ret == -KD_EPIPE) /* the end in order */
 		return 0;

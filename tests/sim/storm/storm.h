@@ -98,10 +98,9 @@ private:
 	void arrived(Stream &stream, std::string_view message);
 
 	/* --- messages.cc --- */
-	int64_t one_desc(File &file, const kdirect_desc &desc, uint32_t flags, Rng &rng);
-	int64_t send(File &file, std::string_view text, uint32_t flags, Rng &rng);
-	int64_t receive(File &file, std::string &buffer, std::size_t room, uint32_t flags,
-			Rng &rng);
+	int64_t one_desc(File &file, const kdirect_desc &desc, uint32_t flags);
+	int64_t send(File &file, std::string_view text, uint32_t flags);
+	int64_t receive(File &file, std::string &buffer, std::size_t room, uint32_t flags);
 
 	/* --- maps.cc --- */
 	void spawn_maps(bool both);

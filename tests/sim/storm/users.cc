@@ -105,7 +105,7 @@ bool Schedule::write_one(File &file, uint64_t end, uint32_t writer, uint32_t num
 	}
 	for (unsigned int tries = 0; tries < 30; tries++) {
 		iter.pos = 0;
-		int64_t ret = by_desc ? send(file, text, flags, rng) : file.write(iter, flags);
+		int64_t ret = by_desc ? send(file, text, flags) : file.write(iter, flags);
 
 		switch (ret) {
 		case -KD_EAGAIN:
@@ -206,8 +206,11 @@ void Schedule::read(File &file, uint64_t end, Rng &rng)
 
 		if (rng.chance(15))
 			flags |= KD_IO_POLL;
-		int64_t ret = rng.chance(20) ? receive(file, buffer, room, flags, rng)
-					     : file.read(buffer, room, flags);
+		bool by_desc = rng.chance(20);
+		int64_t ret = by_desc ? receive(file, buffer, room, flags)
+				      : file.read(buffer, room, flags);
+		if (ret == -KD_EINTR && by_desc)
+			return; /* it may still get a message, so nobody reads on */
 		if (ret == -KD_EOPNOTSUPP || ret == -KD_EAGAIN) {
 			idle++;
 			w->run_for(rng.range(1, 100 * us));
