@@ -297,7 +297,8 @@ enum kdirect_opcode {
  * the channel. If the file is closed first, it is not sent, and takes no message.
  *   SEND	Messages leave in the order of one open file's SENDs, whatever their lengths.
  *		Completes as write() returns: up to the eager limit copied, above it fetched by
- *		the peer; a command of io_uring always when it was copied and posted. write() may overtake SENDs that have not completed, and no others.
+ *		the peer; a command of io_uring always when it was copied and posted. write()
+ *		may overtake SENDs that have not completed, and no others.
  *   RECV	gets a message in the order of submission, whoever submitted, and before any
  *		read(). If the memory is too short, nothing is lost: the completion has
  *		KDIRECT_COMPLETION_MORE, and in @data how many bytes are left for the next

@@ -183,7 +183,7 @@ struct kdirect_desc;
  * done. False: it ends in kd_uring_done(), which may have been called already.
  */
 bool kd_desc_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
-		    const struct kd_uring_call *call, struct kd_uring_end *end);
+		     const struct kd_uring_call *call, struct kd_uring_end *end);
 /* [any] looks for completions of commands that are polled for; how many there were */
 uint32_t kd_desc_command_poll(struct kd_desc_file *file);
 

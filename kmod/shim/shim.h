@@ -213,7 +213,7 @@ struct io_comp_batch;
 /* uring.c: file_operations of open files with descriptors */
 int kd_desc_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 int kd_desc_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
-			     unsigned int flags);
+			 unsigned int flags);
 /* node.c: what poll() reports of KD_POLL_* */
 __poll_t kd_poll_events(u32 now);
 

@@ -117,7 +117,7 @@ int kd_desc_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 }
 
 int kd_desc_uring_iopoll(struct io_uring_cmd *cmd, struct io_comp_batch *batch,
-			     unsigned int flags)
+			 unsigned int flags)
 {
 	return kd_desc_command_poll(cmd->file->private_data);
 }
