@@ -125,8 +125,13 @@ struct ib_mr;
 struct ib_cqe {
 	void *done;
 };
-struct ib_send_wr;
 struct ib_sge {
+	int unused;
+};
+struct ib_send_wr {
+	int unused;
+};
+struct ib_reg_wr {
 	int unused;
 };
 struct ib_rdma_wr {
