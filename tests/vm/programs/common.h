@@ -46,6 +46,20 @@ inline const char *errno_name(int err)
 	return name ? name : "E?";
 }
 
+// KiB that are charged as pinned to this process.
+inline unsigned pinned()
+{
+	FILE *file = std::fopen("/proc/self/status", "r");
+	char line[256];
+	unsigned value = 0;
+	while (file && std::fgets(line, sizeof(line), file))
+		if (std::sscanf(line, "VmPin: %u", &value) == 1)
+			break;
+	if (file)
+		std::fclose(file);
+	return value;
+}
+
 // splitmix64
 class Random
 {

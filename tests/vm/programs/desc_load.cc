@@ -41,36 +41,6 @@ kdirect_desc make(char *memory, uint64_t number, uint64_t size)
 	}
 }
 
-// Submits `batch` as far as there is room, and adds what has completed to `out`; `wait`:
-// until something has. What was submitted, or the errno behind a minus sign.
-int by_ioctl(int fd, uint32_t flags, const Descs &batch, bool wait, Completions &out)
-{
-	kdirect_submit call{};
-	out.resize(64);
-	call.descs = address(batch.data());
-	call.nr_descs = uint32_t(batch.size());
-	call.completions = address(out.data());
-	call.nr_completions = uint32_t(out.size());
-	call.min_completions = wait;
-	call.flags = flags;
-	int err = submit(fd, call);
-	out.resize(err ? 0 : call.completed);
-	return err ? err : int(call.submitted);
-}
-
-int by_ring(const Ring &ring, const Descs &batch, bool wait, Completions &out)
-{
-	kdirect_completion c;
-	int taken = 0;
-	out.clear();
-	while (size_t(taken) < batch.size() && ring.push(batch[size_t(taken)]))
-		taken++;
-	int err = ring.go(wait);
-	while (ring.pop(c))
-		out.push_back(c);
-	return err && err != -EAGAIN && err != -EINTR && !taken && out.empty() ? err : taken;
-}
-
 // Where the others use a fixed buffer, half of these use a registered one.
 int by_uring(CommandRing &ring, int fd, char *memory, const Descs &batch, bool wait,
 	     Completions &out)

@@ -4,6 +4,7 @@
 //	desc_test DEVICE SIZE
 //
 // DEVICE is a mapping, writable, of SIZE bytes; its channel has interrupt and poll queues.
+#include "common.h"
 #include "desc.h"
 
 #include <fcntl.h>
@@ -63,19 +64,6 @@ public:
 private:
 	void *start;
 };
-
-unsigned pinned()
-{
-	FILE *file = std::fopen("/proc/self/status", "r");
-	char line[256];
-	unsigned value = 0;
-	while (file && std::fgets(line, sizeof(line), file))
-		if (std::sscanf(line, "VmPin: %u", &value) == 1)
-			break;
-	if (file)
-		std::fclose(file);
-	return value;
-}
 
 // What the child returns, which must not fail in another way.
 int in_child(const std::function<int()> &body)

@@ -22,19 +22,6 @@ inline int sh(const std::string &command)
 	return WEXITSTATUS(std::system(command.c_str()));
 }
 
-inline unsigned pinned()
-{
-	FILE *file = std::fopen("/proc/self/status", "r");
-	char line[256];
-	unsigned value = 0;
-	while (file && std::fgets(line, sizeof(line), file))
-		if (std::sscanf(line, "VmPin: %u", &value) == 1)
-			break;
-	if (file)
-		std::fclose(file);
-	return value;
-}
-
 inline size_t page_size()
 {
 	return size_t(sysconf(_SC_PAGESIZE));

@@ -6,6 +6,7 @@
 // Both are nodes of one channel, a session's, whose ends are on this machine, and which has
 // interrupt and poll queues. All that is sent is received by the end of each test.
 #include "commands.h"
+#include "common.h"
 #include "rings.h"
 
 #include <csignal>
@@ -52,19 +53,6 @@ public:
 private:
 	void *start;
 };
-
-unsigned pinned()
-{
-	FILE *file = std::fopen("/proc/self/status", "r");
-	char line[256];
-	unsigned value = 0;
-	while (file && std::fgets(line, sizeof(line), file))
-		if (std::sscanf(line, "VmPin: %u", &value) == 1)
-			break;
-	if (file)
-		std::fclose(file);
-	return value;
-}
 
 class Session : public testing::Test
 {
