@@ -9,6 +9,7 @@
  *	each schedule two times, which must be the same
  */
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -346,6 +347,9 @@ int main(int argc, char **argv)
 	std::setvbuf(stdout, nullptr, _IOLBF, 0);
 	static Reach own;
 
+	/* Large memory comes from the kernel, zeroed where it is used; what is freed stays. */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	reach = &own;
 	if (!args.one && !args.twice) {
 		std::vector<uint64_t> seeds;

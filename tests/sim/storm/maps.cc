@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Exports, and processes that map them: what they read is what they wrote, as long as it
 // is the same export, and the fabric says when they reach memory that was taken away.
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "../ring.h"
@@ -24,7 +26,7 @@ constexpr uint64_t nobody = UINT64_MAX;
 /* Descriptors that move all of @memory, and others. */
 struct Schedule::Batch {
 	MapFile &file;
-	std::string &memory;
+	std::span<char> memory;
 	std::vector<kdirect_desc> descs;
 	std::vector<int> expected, results;
 	std::size_t begun = 0, ended = 0;
@@ -137,12 +139,12 @@ bool Schedule::transfer(MapFile &file, uint64_t base, std::string &model, bool &
 }
 
 /* Memory of a program, which stays: the device may use it longer than the program. */
-std::string &Schedule::lend(std::size_t size)
+std::span<char> Schedule::lend(std::size_t size)
 {
-	std::string &memory = *lent.emplace_back(std::make_unique<std::string>(size, '\0'));
+	void *memory = lent.emplace_back(std::calloc(1, size + 1), std::free).get();
 
-	w->user[reinterpret_cast<uint64_t>(memory.data())] = size;
-	return memory;
+	w->user[reinterpret_cast<uint64_t>(memory)] = size;
+	return {static_cast<char *>(memory), size};
 }
 
 /* All of its slice in one batch, with what is invalid among it. False: no more. */
@@ -150,7 +152,7 @@ bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &kno
 {
 	Batch batch{
 		.file = file, .memory = lend(slice), .descs = {}, .expected = {}, .results = {}};
-	std::string &memory = batch.memory;
+	std::span<char> memory = batch.memory;
 	auto addr = reinterpret_cast<uint64_t>(memory.data());
 	bool write = !known || rng.chance(50), whole = true, over = false;
 	bool fixed = !file.set_buffer(0, memory.data(), slice);
@@ -198,8 +200,8 @@ bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &kno
 	if (!whole)
 		return !over || !faultless;
 	if (write)
-		model = memory;
-	else if (memory != model)
+		model.assign(memory.begin(), memory.end());
+	else if (!std::ranges::equal(memory, model))
 		fail("descriptors give other bytes than were written");
 	known = true;
 	return true;
@@ -209,8 +211,8 @@ bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &kno
 bool Schedule::by_call(Batch &batch, Rng &rng)
 {
 	const std::vector<kdirect_desc> &descs = batch.descs;
-	std::string &in = lend(descs.size() * sizeof(kdirect_desc)),
-		    &out = lend(descs.size() * sizeof(kdirect_completion));
+	std::span<char> in = lend(descs.size() * sizeof(kdirect_desc)),
+			out = lend(descs.size() * sizeof(kdirect_completion));
 	bool poll = batch.file.info().poll_queues && rng.chance(30);
 
 	std::memcpy(in.data(), descs.data(), in.size());
@@ -363,7 +365,7 @@ bool Schedule::by_ring(Batch &batch, Rng &rng)
 void Schedule::scribble(MapFile &file, uint64_t base, Rng &rng)
 {
 	Ring ring = make_ring(file, rng, nullptr);
-	std::string &memory = lend(slice);
+	std::span<char> memory = lend(slice);
 	const kdirect_desc harmless = add_desc(base, 0, nobody);
 
 	for (uint32_t i = 0; i < ring.setup.sq_entries; i++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Messages by descriptors: each is as a write() or a read() would have been.
+#include <algorithm>
 #include <cstring>
 
 #include "storm.h"
@@ -10,7 +11,7 @@ namespace sim
 /* Until it has completed, or a signal comes: then it ends with its file at the latest. */
 int64_t Schedule::one_desc(File &file, const kdirect_desc &desc, uint32_t flags)
 {
-	std::string &in = lend(sizeof(desc)), &out = lend(sizeof(kdirect_completion));
+	std::span<char> in = lend(sizeof(desc)), out = lend(sizeof(kdirect_completion));
 	kdirect_submit call{.descs = reinterpret_cast<uint64_t>(in.data()),
 			    .completions = reinterpret_cast<uint64_t>(out.data()),
 			    .nr_descs = 1,
@@ -41,9 +42,9 @@ int64_t Schedule::one_desc(File &file, const kdirect_desc &desc, uint32_t flags)
 
 int64_t Schedule::send(File &file, std::string_view text, uint32_t flags)
 {
-	std::string &memory = lend(text.size());
+	std::span<char> memory = lend(text.size());
 
-	memory = text;
+	std::ranges::copy(text, memory.begin());
 	return one_desc(file,
 			{.opcode = KDIRECT_OP_SEND,
 			 .length = static_cast<uint32_t>(text.size()),
@@ -53,7 +54,7 @@ int64_t Schedule::send(File &file, std::string_view text, uint32_t flags)
 
 int64_t Schedule::receive(File &file, std::string &buffer, std::size_t room, uint32_t flags)
 {
-	std::string &memory = lend(room);
+	std::span<char> memory = lend(room);
 	int64_t ret = one_desc(file,
 			       {.opcode = KDIRECT_OP_RECV,
 				.length = static_cast<uint32_t>(room),
@@ -64,7 +65,7 @@ int64_t Schedule::receive(File &file, std::string &buffer, std::size_t room, uin
 		return 0;
 	if (ret == -KD_ENOMEM) /* to be had again */
 		return -KD_EAGAIN;
-	buffer = memory.substr(0, ret > 0 ? static_cast<std::size_t>(ret) : 0);
+	buffer.assign(memory.data(), ret > 0 ? static_cast<std::size_t>(ret) : 0);
 	return ret;
 }
 

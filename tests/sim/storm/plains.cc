@@ -67,7 +67,7 @@ private:
 	PlainFile &file;
 	Rng &rng;
 	kdirect_share &mine, &theirs; /* the last key that was told */
-	std::string &memory;
+	std::span<char> memory;
 	const uint32_t sender;
 	std::vector<uint32_t> idle;
 	std::map<uint64_t, std::pair<uint32_t, kdirect_desc>> under_way;

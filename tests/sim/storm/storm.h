@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "../../../uapi/kdirect.h"
 #include "../fabric.h"
@@ -107,7 +108,7 @@ private:
 	void exporter(Machine &m, Rng &rng);
 	void mapper(Machine &m, Rng &rng, uint32_t number);
 	bool transfer(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng);
-	std::string &lend(std::size_t size);
+	std::span<char> lend(std::size_t size);
 	bool batch(MapFile &file, uint64_t base, std::string &model, bool &known, Rng &rng);
 	struct Batch;
 	bool by_call(Batch &batch, Rng &rng);
@@ -139,9 +140,9 @@ private:
 
 	uint64_t seed;
 	Rng plan;
-	std::deque<std::string> kept; /* memory of writers that a signal took away */
-	std::deque<std::unique_ptr<std::string>> lent; /* likewise, of transfers */
-	std::map<uint64_t, Stream> streams;            /* by device node */
+	std::deque<std::string> kept;           /* memory of writers that a signal took away */
+	std::deque<std::shared_ptr<void>> lent; /* likewise, of transfers and descriptors */
+	std::map<uint64_t, Stream> streams;     /* by device node */
 	std::vector<Task> admins, users;
 	uint32_t next_writer = 1, next_sender = 1;
 	std::array<kdirect_share, 3> plain_keys{}; /* the last of each machine */
