@@ -16,7 +16,7 @@ kd_iter source_of(std::string_view data)
 	return iter;
 }
 
-kd_iter target_in(std::string &buffer)
+kd_iter target_in(std::span<char> buffer)
 {
 	kd_iter iter;
 
@@ -106,11 +106,11 @@ int64_t File::read(kd_iter &iter, uint32_t flags)
 
 int64_t File::read(std::string &out, std::size_t size, uint32_t flags)
 {
-	out.assign(size, '\0');
-	kd_iter iter = target_in(out);
+	Zeroes buffer(size);
+	kd_iter iter = target_in(buffer);
 	int64_t ret = read(iter, flags);
 
-	out.resize(ret > 0 ? static_cast<std::size_t>(ret) : 0);
+	out.assign(buffer.data(), ret > 0 ? static_cast<std::size_t>(ret) : 0);
 	return ret;
 }
 

@@ -107,7 +107,7 @@ public:
 
 private:
 	World &world;
-	std::vector<char> own;
+	Zeroes own;
 	char *base;
 	std::size_t length;
 };

@@ -11,6 +11,7 @@
 #include "core_api.h"
 #include "fiber.h"
 #include "sched.h"
+#include "zeroes.h"
 
 namespace sim
 {
@@ -272,8 +273,13 @@ struct Thread {
 struct Region {
 	uint64_t id = 0;
 	Node *node = nullptr;
-	std::vector<uint8_t> memory;
+	Zeroes memory;
 	unsigned int keys = 0;
+
+	uint8_t *at(uint64_t offset) const
+	{
+		return reinterpret_cast<uint8_t *>(memory.data()) + offset;
+	}
 };
 
 struct Mr {
@@ -297,9 +303,7 @@ struct Mr {
 	unsigned int in_use = 0; /* local: by WRs that were not reaped */
 	uint8_t *data() const
 	{
-		return region  ? region->memory.data() + offset
-		       : fixed ? fixed->user
-			       : pages->data();
+		return region ? region->at(offset) : fixed ? fixed->user : pages->data();
 	}
 };
 

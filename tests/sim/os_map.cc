@@ -40,7 +40,7 @@ int kd_region_alloc(uint64_t size, struct kd_region **out)
 		return KD_ENOMEM;
 	Region *region = w.regions.add();
 	region->node = w.here();
-	region->memory.resize(size);
+	region->memory = Zeroes(size);
 	*out = reinterpret_cast<kd_region *>(region);
 	return 0;
 }

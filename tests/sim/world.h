@@ -22,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -144,7 +145,7 @@ private:
 };
 
 kd_iter source_of(std::string_view data);
-kd_iter target_in(std::string &buffer);
+kd_iter target_in(std::span<char> buffer);
 
 class World
 {
@@ -236,8 +237,8 @@ public:
 	Registry<Fixed> fixed{"fixed buffer"};
 	Registry<Shared> shared{"shared memory"};
 	Registry<Thread> threads{"thread"};
-	std::map<uint64_t, std::size_t> user;    /* memory of programs, by address */
-	std::vector<std::vector<char>> unmapped; /* of these, what was still pinned */
+	std::map<uint64_t, std::size_t> user; /* memory of programs, by address */
+	std::vector<Zeroes> unmapped;         /* of these, what was still pinned */
 	std::unordered_map<uint64_t, Dma> dmas;
 	uint64_t next_dma = 1;
 	std::map<const kd_cqe *, uint64_t> posted;    /* by whom */

@@ -2,7 +2,6 @@
 // Exports, and processes that map them: what they read is what they wrote, as long as it
 // is the same export, and the fabric says when they reach memory that was taken away.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "../ring.h"
@@ -141,10 +140,11 @@ bool Schedule::transfer(MapFile &file, uint64_t base, std::string &model, bool &
 /* Memory of a program, which stays: the device may use it longer than the program. */
 std::span<char> Schedule::lend(std::size_t size)
 {
-	void *memory = lent.emplace_back(std::calloc(1, size + 1), std::free).get();
+	std::span<char> memory = *std::static_pointer_cast<Zeroes>(
+		lent.emplace_back(std::make_shared<Zeroes>(size)));
 
-	w->user[reinterpret_cast<uint64_t>(memory)] = size;
-	return {static_cast<char *>(memory), size};
+	w->user[reinterpret_cast<uint64_t>(memory.data())] = size;
+	return memory;
 }
 
 /* All of its slice in one batch, with what is invalid among it. False: no more. */
