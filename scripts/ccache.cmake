@@ -2,7 +2,7 @@
 #
 # Included before project(): what was compiled before, in any checkout, is not compiled
 # again. ccache keeps it where it always does (ccache --show-config); without ccache, or
-# with a launcher of the caller's, nothing changes.
+# with a launcher given by -D, nothing changes.
 find_program(CCACHE ccache)
 if(CCACHE)
 	get_filename_component(CHECKOUT ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)

@@ -13,7 +13,7 @@ class Zeroes
 public:
 	Zeroes() = default;
 	explicit Zeroes(std::size_t size)
-		: bytes(static_cast<char *>(std::calloc(1, size + 1))), length(size)
+		: bytes(static_cast<char *>(std::calloc(1, size ? size : 1))), length(size)
 	{
 		if (!bytes)
 			throw std::bad_alloc();

@@ -140,11 +140,11 @@ bool Schedule::transfer(MapFile &file, uint64_t base, std::string &model, bool &
 /* Memory of a program, which stays: the device may use it longer than the program. */
 std::span<char> Schedule::lend(std::size_t size)
 {
-	std::span<char> memory = *std::static_pointer_cast<Zeroes>(
-		lent.emplace_back(std::make_shared<Zeroes>(size)));
+	auto memory = std::make_shared<Zeroes>(size);
 
-	w->user[reinterpret_cast<uint64_t>(memory.data())] = size;
-	return memory;
+	lent.push_back(memory);
+	w->user[reinterpret_cast<uint64_t>(memory->data())] = size;
+	return *memory;
 }
 
 /* All of its slice in one batch, with what is invalid among it. False: no more. */
