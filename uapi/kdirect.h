@@ -481,10 +481,10 @@ struct kdirect_buffer {
  * peer can neither read nor write. A peer that invalidates what is no key of this channel
  * ends the connection.
  *
- * Errors: EINVAL (@index, flag, @reserved, @pad), ENOENT (no such buffer; @access 0: it has
- * no key), EBUSY (it has a key, or is about to lose one), EFBIG (longer than the device
- * registers at once: device show -d), EOPNOTSUPP (no atomic operations),
- * ENOTCONN (not connected yet), ENOMEM, EINTR, EPIPE, ENODEV, EFAULT.
+ * Errors: EINVAL (@index, flag, @reserved, @pad), ENOENT (no such buffer; @access 0: no key),
+ * EBUSY (it has a key, or is about to lose one), EFBIG (longer than the device registers at
+ * once: device show -d), EOPNOTSUPP (no atomic operations, or the device has a copy of the
+ * memory: swiotlb), ENOTCONN (not connected yet), ENOMEM, EINTR, EPIPE, ENODEV, EFAULT.
  */
 struct kdirect_share {
 	__u32	index;
