@@ -230,11 +230,12 @@ int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table 
 	return 0;
 }
 
-int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents)
+int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents, u64 len)
 {
 	int ret = ib_map_mr_sg(mr, sgl, nents, NULL, PAGE_SIZE);
 
-	if (ret != nents)
+	/* of the last entry it may be a part */
+	if (ret != nents || mr->length != len)
 		return ret < 0 ? kd_from_errno(ret) : KD_EFBIG;
 	/* a key is good for one time: the peer's late use of an old one must fail */
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
@@ -249,7 +250,7 @@ int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed)
 	for (i = 0; i < fixed->nr_ranges; i++)
 		if (kd_dma_has_copy(fixed->dev, fixed->ranges[i].addr))
 			return KD_EOPNOTSUPP;
-	return kd_mr_describe(to_mr(mr), fixed->table.sgl, fixed->table.nents);
+	return kd_mr_describe(to_mr(mr), fixed->table.sgl, fixed->table.nents, fixed->len);
 }
 
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)

@@ -191,8 +191,8 @@ u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct 
 int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table *out);
 /* fixed.c: pages that it lies in */
 u32 kd_fixed_span(const struct kd_fixed *fixed, u64 offset, u32 len);
-/* fixed.c: all of them in @mr, under a new key; KD_* */
-int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents);
+/* fixed.c: all of them, @len bytes, in @mr, under a new key; KD_* */
+int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents, u64 len);
 /* frwr.c: links what registers @frwr at @link; where the next WR is to be linked */
 struct ib_send_wr **kd_frwr_chain(struct kd_frwr *frwr, struct kd_cqe *cqe, int access,
 				  struct ib_send_wr **link);
