@@ -75,8 +75,8 @@
  *   poll()              POLLIN: there are completions; POLLOUT: it is connected;
  *                       POLLHUP: the connection has ended, and nothing is under way
  *   ioctl()             KDIRECT_IOC_RAW_INFO, _RAW_CONNECT, _RAW_REJECT,
- *                       KDIRECT_IOC_BUFFER_SHARE, and those of a mapping but for
- *                       KDIRECT_IOC_MAP_INFO
+ *                       KDIRECT_IOC_BUFFER_SHARE, a mapping's but KDIRECT_IOC_MAP_INFO
+ *   io_uring            commands: KDIRECT_URING_CMD_DESC (below)
  *   close()             ends the channel: the peer is told, what is posted is flushed
  *
  *   EBUSY       open: another file has it open
@@ -481,10 +481,10 @@ struct kdirect_buffer {
  * peer can neither read nor write. A peer that invalidates what is no key of this channel
  * ends the connection.
  *
- * Errors: EINVAL (@index, flag, @reserved, @pad), ENOENT (no such buffer; @access 0: it has
- * no key), EBUSY (it has a key, or is about to lose one), EFBIG (longer than the device
- * registers at once: device show -d), EOPNOTSUPP (no atomic operations),
- * ENOTCONN (not connected yet), ENOMEM, EINTR, EPIPE, ENODEV, EFAULT.
+ * Errors: EINVAL (@index, flag, @reserved, @pad), ENOENT (no such buffer; @access 0: no key),
+ * EBUSY (it has a key, or is about to lose one), EFBIG (longer than the device registers at
+ * once: device show -d), EOPNOTSUPP (no atomic operations, or the device has a copy of the
+ * memory: swiotlb), ENOTCONN (not connected yet), ENOMEM, EINTR, EPIPE, ENODEV, EFAULT.
  */
 struct kdirect_share {
 	__u32	index;
@@ -758,14 +758,14 @@ struct kdirect_ring_enter {
  * @reserved:	zero
  *
  * The command of an SQE with IORING_OP_URING_CMD, @cmd_op KDIRECT_URING_CMD_DESC and the file
- * of a mapping, or of a channel that is a session, in a ring with IORING_SETUP_SQE128. With
- * IORING_URING_CMD_FIXED the local memory lies in the buffer of io_uring that the SQE's
- * @buf_index names, and @desc.addr is an address in it; not with atomic operations or
- * KDIRECT_DESC_FIXED.
+ * of a mapping or a channel, in a ring with IORING_SETUP_SQE128. With IORING_URING_CMD_FIXED
+ * the local memory lies in the buffer of io_uring that the SQE's @buf_index names, and
+ * @desc.addr is an address in it; not with atomic operations or KDIRECT_DESC_FIXED.
  *
  * The result in the CQE is that of struct kdirect_completion. With IORING_SETUP_CQE32 (or
- * _CQE_MIXED) there is a second one, in big_cqe[0]: the number before an atomic operation, or
- * after an error the status of the work completion. Without it atomic operations fail with
+ * _CQE_MIXED) there is a second one, in big_cqe[0]: the number before an atomic operation; of
+ * a RECV @data of the completion, and its @flags from bit 32 on; after an error the status of
+ * the work completion. Without it atomic operations fail with
  * EOPNOTSUPP. In a ring with IORING_SETUP_IOPOLL commands use the poll queues.
  *
  * KDIRECT_DESC_ENTRIES commands of one open file are under way at a time, beside the
@@ -775,6 +775,11 @@ struct kdirect_ring_enter {
  * worker of io_uring, as is a READ, or a WRITE above the eager limit, that is not one work
  * request, a RECV without a message, and a SEND without room or above the eager limit; these
  * are in no order. What waits in a worker can be cancelled; what is posted ends by itself.
+ *
+ * On a raw channel commands take the places of other descriptors (kdirect_raw_info.depth), and
+ * wait for one; they are posted in order unless one is left to a worker, as is what pins or
+ * registers memory. io_uring keeps the file open while a RECV is posted: when the process that
+ * submitted a command ends meanwhile, the channel does within two seconds, as with close().
  *
  * Errors in addition to those of struct kdirect_desc:
  *   ENOTTY	another @cmd_op

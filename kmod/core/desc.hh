@@ -95,6 +95,8 @@ struct kd_desc_file {
 				   kd::SubmitterMemory &memory);
 	kd::Status run_mapped(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
 			      const kd_uring_call &call);
+	kd::Status run_raw(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
+			   const kd_uring_call &call);
 	kd::Status run_message(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
 			       const kd_uring_call &call);
 	void await_message(kd::Sleepable s, kd::Request &request);
@@ -103,6 +105,8 @@ struct kd_desc_file {
 	kd::Status take_key_back(kd::Sleepable s, uint32_t index, bool must);
 	// A request for a descriptor, or nullptr: none is free.
 	kd::Request *begin(const kdirect_desc &desc, uint32_t index);
+	// lock: may be taken again; whoever waits for one is woken.
+	void give_back(kd::Request *request);
 	// Waits until so many are there.
 	kd::Status reap(kd::Sleepable s, kdirect_submit &batch, uint32_t wanted);
 	// Until so many completions are there, or none can come any more.
@@ -130,7 +134,7 @@ struct kd_desc_file {
 	kd::SpinLock<KD_LOCK_FILE> lock;
 	kd::Request *requests = nullptr;
 	kd::Fifo<kd::Request, &kd::Request::link> free, done; // lock
-	// Requests that may be taken: RECVs, and others; lock
+	// Requests that may be taken: RECVs, and others; lock. Of a raw channel commands count.
 	uint32_t room[2] = {KDIRECT_DESC_ENTRIES, KDIRECT_DESC_ENTRIES};
 	std::atomic<uint32_t> nr_done{0}, under_way{0}; // written under lock
 	uint32_t waiters = 0, wake_at = UINT32_MAX;     // lock: when it is worth it
@@ -147,8 +151,7 @@ private:
 	template <class Source>
 	kd::Status submit_from(kd::Sleepable s, Source &source, bool polls,
 			       kd::SubmitterMemory &memory);
-	bool follow(); // lock: of catch_up(); true: the thread is to be woken
-	void give_back(kd::Request *request); // lock: it was reaped
+	void follow(); // lock: of catch_up()
 	kd::Status reap_some(kd::Sleepable s, kdirect_submit &batch, uint32_t most);
 	void end(kd::Sleepable s);
 };

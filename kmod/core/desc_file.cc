@@ -136,8 +136,15 @@ Request *kd_desc_file::begin(const kdirect_desc &desc, uint32_t index)
 
 void kd_desc_file::give_back(Request *request)
 {
-	room[request->opcode == KDIRECT_OP_RECV]++;
-	free.push_front(request);
+	if (!request->command || channel->raw)
+		room[request->opcode == KDIRECT_OP_RECV]++;
+	(request->command ? commands->free : free).push_front(request);
+	if (commands && commands->waiters)
+		waitq.wake(0);
+	if (ring && std::exchange(ring->starved, false)) {
+		ring->woken = true;
+		thread_waitq.wake(0);
+	}
 }
 
 void Request::start(const kdirect_desc &desc, uint32_t number)
@@ -194,7 +201,7 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 	}
 	DescFile &owner = *file;
 	FixedBuffer *used;
-	bool wake, over, watched = false, wake_thread = false;
+	bool wake, over, watched = false;
 	{
 		SpinGuard guard(owner.lock);
 		if (!last_part(error, wc_status, before))
@@ -204,7 +211,7 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 		uint32_t ready = owner.nr_done.fetch_add(1) + 1;
 		over = owner.under_way.fetch_sub(1) == 1 && owner.refusal();
 		if (owner.ring) {
-			wake_thread = owner.follow();
+			owner.follow();
 			ready = owner.nr_done.load(std::memory_order_relaxed) + owner.ring->ready();
 		}
 		watched = owner.watched;
@@ -218,8 +225,6 @@ void Request::part_done(int error, uint16_t wc_status, uint64_t before)
 		owner.poll_waitq.wake(over ? KD_WAKE_END : KD_WAKE_IN);
 	if (watched && owner.messages)
 		owner.channel->rx_waitq.WaitQueue::wake(KD_WAKE_PRI);
-	if (wake_thread)
-		owner.thread_waitq.wake(0);
 	owner.put_later();
 }
 
@@ -268,7 +273,9 @@ Status kd_desc_file::submit(Sleepable s, kd_ring &from, uint32_t most,
 Status kd_desc_file::submit(Sleepable s, Request &request, const kdirect_desc &desc,
 			    const kd_uring_call &call)
 {
-	return mapping ? run_mapped(s, request, desc, call) : run_message(s, request, desc, call);
+	if (mapping)
+		return run_mapped(s, request, desc, call);
+	return channel->raw ? run_raw(s, request, desc, call) : run_message(s, request, desc, call);
 }
 
 // --- rings -----------------------------------------------------------------------------
@@ -279,7 +286,7 @@ Status kd_desc_file::attach(kd_ring &to)
 	if (ring || waiters || reapers)
 		return KD_EBUSY;
 	ring = &to;
-	(void)follow();
+	follow();
 	return {};
 }
 
@@ -291,10 +298,8 @@ void kd_desc_file::detach(Sleepable s, const kd_ring &from)
 		ring = nullptr;
 }
 
-// True: the thread waits for the requests that became free.
-bool kd_desc_file::follow()
+void kd_desc_file::follow()
 {
-	bool any = false;
 	while (Request *request = done.front()) {
 		if (!ring->put(request->completion())) {
 			// Who reaps looks at this behind cq_head; we look at cq_head behind this.
@@ -305,29 +310,18 @@ bool kd_desc_file::follow()
 		done.pop();
 		nr_done.fetch_sub(1);
 		give_back(request);
-		any = true;
 	}
 	if (done.empty())
 		(void)ring->behind(false);
-	if (!any || !std::exchange(ring->starved, false))
-		return false;
-	ring->woken = true;
-	return true;
 }
 
 bool kd_desc_file::catch_up()
 {
-	bool wake;
-	uint32_t before, after;
-	{
-		SpinGuard guard(lock);
-		before = nr_done.load(std::memory_order_relaxed);
-		wake = ring && before && follow();
-		after = nr_done.load(std::memory_order_relaxed);
-	}
-	if (wake)
-		thread_waitq.wake(0);
-	return after != before;
+	SpinGuard guard(lock);
+	uint32_t before = nr_done.load(std::memory_order_relaxed);
+	if (ring && before)
+		follow();
+	return nr_done.load(std::memory_order_relaxed) != before;
 }
 
 // --- reaping ---------------------------------------------------------------------------

@@ -10,17 +10,6 @@ namespace
 
 constexpr uint32_t at_once = 64; // then a worker goes on
 
-kd_place place_of(const Message &message)
-{
-	kd_place place{};
-	place.pages = message.pages;
-	if (!message.pages && message.length) {
-		place.fixed = message.request->buffer->memory;
-		place.offset = message.offset;
-	}
-	return place;
-}
-
 // A command of io_uring may wait in a worker for it to begin: `change` says that it has.
 template <class Change>
 void begin_and_tell(Message &message, const Change &change)
@@ -60,6 +49,17 @@ uint32_t sort_out(Messages &from, const DescFile &file, Messages &out)
 }
 
 } // namespace
+
+kd_place Message::place() const
+{
+	kd_place at{};
+	at.pages = pages;
+	if (!pages && length) {
+		at.fixed = request->buffer->memory;
+		at.offset = offset;
+	}
+	return at;
+}
 
 // --- open files ---------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ void kd_channel::send_claimed(Sleepable s, Message &message, const Claim &claim)
 	if (!message.large) {
 		auto *payload =
 			static_cast<uint8_t *>(claim.slot->buf.mem) + sizeof(wire::DataHeader);
-		kd_place from = place_of(message);
+		kd_place from = message.place();
 		kd_place_read(&from, payload, message.length);
 		Status st = post_eager(claim, message.length);
 		end(s, message, st.err());
@@ -320,7 +320,7 @@ void kd_channel::take_message(Message &message, RxSlot *slot)
 	Request &request = *message.request;
 	uint32_t rest = slot->length - read_offset;
 	uint32_t n = message.length < rest ? message.length : rest;
-	kd_place to = place_of(message);
+	kd_place to = message.place();
 	auto *payload = static_cast<const uint8_t *>(slot->buf.mem) + sizeof(wire::DataHeader);
 	if (n && slot->pages)
 		kd_place_copy(&to, slot->pages, read_offset, n);

@@ -9,6 +9,9 @@ namespace kd
 
 // A SEND, or a RECV, that is under way. Its request owns it.
 struct Message {
+	// Where its memory is, unless the program has to be there.
+	kd_place place() const;
+
 	Link<Message> link; // of those that wait
 	Request *request;
 	kd_pages *pages; // the memory, unless it is the request's fixed buffer, from `offset`

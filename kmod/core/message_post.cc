@@ -64,12 +64,7 @@ Status MessageSubmission::send_now(Message &m, const kdirect_desc &d)
 	if (is_plain(d)) {
 		copied = kd_user_read(payload, d.addr, d.length, false);
 	} else if (d.length) {
-		kd_place from{};
-		from.pages = m.pages;
-		if (!m.pages) {
-			from.fixed = m.request->buffer->memory;
-			from.offset = d.addr;
-		}
+		kd_place from = m.place();
 		kd_place_read(&from, payload, d.length);
 	}
 	if (!copied) {
@@ -83,16 +78,13 @@ Status MessageSubmission::send_now(Message &m, const kdirect_desc &d)
 Status MessageSubmission::copy(const Message &m, const kdirect_desc &d, kd_pages **out)
 {
 	kd_place from{}, to{};
-	from.pages = m.pages;
-	if (!is_plain(d) && !m.pages)
-		from.fixed = m.request->buffer->memory;
+	if (!is_plain(d))
+		from = m.place();
 	if (Status st = kd_pages_alloc(d.length, KD_PAGES_WRITER, &to.pages); !st.ok())
 		return st;
 	uint8_t some[256];
 	for (uint32_t done = 0, n; done < d.length; done += n) {
 		n = d.length - done < sizeof(some) ? d.length - done : uint32_t(sizeof(some));
-		from.offset = (from.fixed ? d.addr : 0) + done;
-		to.offset = done;
 		if (!is_plain(d)) {
 			kd_place_read(&from, some, n);
 		} else if (!read_user(some, d.addr + done, n)) {
@@ -100,6 +92,8 @@ Status MessageSubmission::copy(const Message &m, const kdirect_desc &d, kd_pages
 			return KD_EFAULT;
 		}
 		kd_place_write(&to, some, n);
+		from.offset += n;
+		to.offset += n;
 	}
 	*out = to.pages;
 	return {};

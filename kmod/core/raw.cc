@@ -47,6 +47,13 @@ Raw *Raw::create(Sleepable, Channel &channel, const kd_raw_params &params)
 	auto *raw = new (mem) Raw(channel);
 	raw->params = params;
 	kd_cqe_init(&raw->control_cqe, KD_CQE_RAW_CONTROL);
+	kd_work_init(&raw->watch_work, [](kd_work *work) {
+		Sleepable sleepable = ShimEntry::may_sleep();
+		auto *self = KD_CONTAINER(work, Raw, watch_work);
+		Channel &owner = self->channel;
+		self->look_at_commands();
+		owner.put(sleepable);
+	});
 	return raw;
 }
 

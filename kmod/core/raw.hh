@@ -81,6 +81,8 @@ struct Raw {
 	bool may_read() const; // the peer agreed on READs and atomic operations
 	Status open(DescFile &by);
 	void closed(Sleepable s, DescFile &file);
+	// One is about to be under way: the channel ends if its process does.
+	void watch_commands();
 	Status answer_with(Sleepable s, const kdirect_raw_connect &call, RawAnswer what,
 			   bool waits);
 	void describe(kdirect_raw_info &out);
@@ -123,7 +125,8 @@ struct Raw {
 	std::atomic<RawAnswer> answer{RawAnswer::None};
 	std::atomic<bool> held{false}; // the node was there before the connection
 	std::atomic<bool> file_closed{false};
-	WaitQueue waitq; // state, control work requests, receives that wait
+	WaitQueue waitq;    // state, control work requests, receives that wait
+	kd_work watch_work; // holds the channel
 
 	// --- tx_lock ------------------------------------------------------------------------
 	RawSide sends, recvs;
@@ -150,6 +153,8 @@ private:
 	Status share_now(Sleepable s, FixedBuffer &buffer, kdirect_share &call);
 	Status try_share(Sleepable s, DescFile &file, kdirect_share &call);
 	bool take_back(FixedBuffer &buffer);
+	void end_in_order();
+	void look_at_commands();
 };
 
 } // namespace kd

@@ -3,6 +3,7 @@
 #include "raw.hh"
 
 #include "channel.hh"
+#include "uring.hh"
 
 using namespace kd;
 
@@ -24,7 +25,15 @@ bool Raw::may_read() const
 	return depth.load(std::memory_order_relaxed);
 }
 
-void Raw::closed(Sleepable, DescFile &)
+// The peer is told, and it is no error.
+void Raw::end_in_order()
+{
+	channel.end_of_stream = true;
+	channel.peer_gone.store(true, std::memory_order_release);
+	channel.kick();
+}
+
+void Raw::closed(Sleepable s, DescFile &)
 {
 	{
 		SpinGuard guard(channel.state_lock);
@@ -32,10 +41,9 @@ void Raw::closed(Sleepable, DescFile &)
 		file_closed = true;
 	}
 	channel.opens.fetch_sub(1);
-	// In order: the peer is told, and it is no error.
-	channel.end_of_stream = true;
-	channel.peer_gone.store(true, std::memory_order_release);
-	channel.kick();
+	if (kd_work_cancel(&watch_work))
+		channel.put(s);
+	end_in_order();
 }
 
 Status Raw::open(DescFile &by)
@@ -49,6 +57,41 @@ Status Raw::open(DescFile &by)
 	channel.opens.fetch_add(1);
 	return {};
 }
+
+// --- commands whose program is gone ----------------------------------------------------------
+
+// io_uring keeps the file until they have ended, and a receive may wait for ever. So somebody
+// looks whether their process ends.
+void Raw::watch_commands()
+{
+	constexpr uint64_t look_ns = 1000000000;
+	channel.get();
+	if (!kd_work_queue_after(&watch_work, look_ns))
+		(void)channel.refs.put(); // it holds one already
+}
+
+void Raw::look_at_commands()
+{
+	bool any = false, orphan = false;
+	{
+		SpinGuard state(channel.state_lock);
+		if (!file)
+			return;
+		SpinGuard guard(file->lock);
+		for (Request &request : file->commands->requests) {
+			any |= request.left != 0;
+			orphan |= request.left && kd_uring_orphan(request.command);
+		}
+	}
+	if (orphan) {
+		file_closed = true; // as soon as it can be
+		end_in_order();
+	} else if (any) {
+		watch_commands();
+	}
+}
+
+// --- what it is ------------------------------------------------------------------------------
 
 void Raw::describe(kdirect_raw_info &out)
 {

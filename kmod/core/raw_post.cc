@@ -69,12 +69,15 @@ kd_raw_op op_of(uint8_t opcode)
 class Submission
 {
 public:
-	Submission(Sleepable s, DescFile &f, bool poll, SubmitterMemory &m)
+	Submission(Sleepable s, DescFile &f, bool poll, SubmitterMemory &m,
+		   const kd_uring_call *command = nullptr)
 		: sleepable(s), file(f), channel(*f.channel), raw(*channel.raw),
-		  queue(*channel.queues[0]), polls(poll), memory(m)
+		  queue(*channel.queues[0]), polls(poll), memory(m), call(command),
+		  nowait(command && command->nowait), registered(command && command->registered)
 	{
 	}
 	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
+	Status run(Sleepable s, Request &request, const kdirect_desc &d);
 	bool read_user(void *to, uint64_t from, uint32_t len);
 	void flush();
 
@@ -110,6 +113,9 @@ private:
 	Queue &queue;
 	const bool polls;
 	SubmitterMemory &memory;
+	const kd_uring_call *call;    // or it is one command of io_uring
+	const bool nowait;            // which must not wait
+	const bool registered;        // and whose memory is io_uring's
 	RawSlot *slots[KD_CHAIN_MAX]; // with DescFile::wrs: to be posted
 	uint32_t nr = 0, sges = 0;
 	bool waits = false; // a receive did, for its memory
@@ -133,7 +139,12 @@ Status Submission::settle()
 		SpinGuard guard(queue.tx_lock);
 		return raw.waiting.empty() || raw.refusal() || channel.current() != State::Live;
 	};
-	return channel.wait_io(sleepable, queue, raw.waitq, {polls, file.flags.get()}, settled);
+	if (nowait)
+		return KD_EAGAIN;
+	Waiting how(polls, file.flags.get());
+	if (call)
+		how.io_mode = KD_WAIT_INTERRUPTIBLE; // io_uring cancels what waits
+	return channel.wait_io(sleepable, queue, raw.waitq, how, settled);
 }
 
 // 0, or why none of them is posted; KD_EAGAIN: not before settle().
@@ -268,6 +279,8 @@ bool Submission::read_user(void *to, uint64_t from, uint32_t len)
 {
 	if (kd_user_read(to, from, len, false))
 		return true;
+	if (nowait)
+		return false;
 	flush();
 	return kd_user_read(to, from, len, true);
 }
@@ -307,6 +320,10 @@ Status Submission::pin(const kdirect_desc &d, kd_raw_wr &wr)
 		return KD_EOPNOTSUPP;
 	if (kd_user_fit(d.addr, d.length, most) < d.length)
 		return KD_EMSGSIZE;
+	if (registered)
+		return kd_uring_pages(call, d.addr, d.length, fills(d.opcode), &wr.pages);
+	if (nowait)
+		return KD_EAGAIN;
 	flush();
 	return kd_pages_pin_stay(d.addr, d.length, fills(d.opcode), &wr.pages);
 }
@@ -318,6 +335,8 @@ Status Submission::describe(RawSlot *slot, kd_raw_wr &wr)
 	uint32_t pages = kd_raw_pages(&wr), room = least_pages;
 	if (pages > channel.mr_pages)
 		return KD_EMSGSIZE;
+	if (nowait)
+		return KD_EAGAIN;
 	flush();
 	if (slot->frwr && slot->frwr_pages < pages)
 		kd_frwr_destroy(std::exchange(slot->frwr, nullptr));
@@ -422,7 +441,7 @@ Status Submission::begin(Sleepable, Request &request, const kdirect_desc &d)
 	wr.compare = d.compare;
 	bool fixed = d.flags & KDIRECT_DESC_FIXED;
 	bool plain = !fixed && !is_atomic(d.opcode) && d.length;
-	bool copies = plain && !fills(d.opcode) && d.length <= channel.copy_limit();
+	bool copies = plain && !registered && !fills(d.opcode) && d.length <= channel.copy_limit();
 	bool one_mr = false;
 	Status st;
 	if (fixed)
@@ -440,7 +459,7 @@ Status Submission::begin(Sleepable, Request &request, const kdirect_desc &d)
 	}
 	st = map(slot, d, wr, one_mr);
 	if (copies && !read_user(slot->buf.mem, d.addr, d.length))
-		st = KD_EFAULT;
+		st = nowait ? KD_EAGAIN : KD_EFAULT;
 	if (!st.ok()) {
 		give_back(slot);
 		return st;
@@ -450,6 +469,16 @@ Status Submission::begin(Sleepable, Request &request, const kdirect_desc &d)
 	slot->fixed = wr.fixed;
 	slot->offset = wr.offset;
 	return post(request, d, wr, slot);
+}
+
+Status Submission::run(Sleepable s, Request &request, const kdirect_desc &d)
+{
+	request.events = queue.kind == Queue::queue_poll && !polls;
+	if (request.events)
+		channel.sleepers.fetch_add(1);
+	Status st = begin(s, request, d);
+	flush();
+	return st;
 }
 
 } // namespace
@@ -463,3 +492,10 @@ Status kd_desc_file::submit_raw(Sleepable s, Source &source, bool polls, Submitt
 
 template Status kd_desc_file::submit_raw(Sleepable, ArraySource &, bool, SubmitterMemory &);
 template Status kd_desc_file::submit_raw(Sleepable, RingSource &, bool, SubmitterMemory &);
+
+Status kd_desc_file::run_raw(Sleepable s, Request &request, const kdirect_desc &desc,
+			     const kd_uring_call &call)
+{
+	SubmitterMemory memory(nullptr);
+	return Submission(s, *this, call.polls, memory, &call).run(s, request, desc);
+}

@@ -4,6 +4,7 @@
 #include "uring.hh"
 
 #include "channel.hh"
+#include "raw.hh"
 
 using namespace kd;
 
@@ -20,20 +21,14 @@ kd_uring_end Request::end_command()
 	DescFile &owner = *file;
 	kd_uring_end end{
 		.result = err ? -err : int32_t(length),
-		.extra = err ? status : old,
+		.extra = err ? status : old | uint64_t(flags) << 32 | data,
 	};
 	if (events)
 		owner.channel->sleepers.fetch_sub(1);
 	if (FixedBuffer *used = std::exchange(buffer, nullptr))
 		used->put_later();
-	bool wake;
-	{
-		SpinGuard guard(owner.lock);
-		owner.commands->free.push_front(this);
-		wake = owner.commands->waiters;
-	}
-	if (wake)
-		owner.waitq.wake(0);
+	SpinGuard guard(owner.lock);
+	owner.give_back(this);
 	return end;
 }
 
@@ -77,21 +72,30 @@ Status prepare(Sleepable s, DescFile &file, bool nowait)
 	return {};
 }
 
+// lock: on a raw channel a command takes the place of another descriptor.
+bool has_room(const DescFile &file, const kdirect_desc &desc)
+{
+	return !file.commands->free.empty() &&
+	       (!file.channel->raw || file.room[desc.opcode == KDIRECT_OP_RECV]);
+}
+
 // nullptr: none is free.
 Request *take(DescFile &file, const kdirect_desc &desc, const kd_uring_call &call)
 {
 	SpinGuard guard(file.lock);
-	Request *request = file.commands->free.pop();
-	if (!request)
+	if (!has_room(file, desc))
 		return nullptr;
+	Request *request = file.commands->free.pop();
+	if (file.channel->raw)
+		file.room[desc.opcode == KDIRECT_OP_RECV]--;
 	request->start(desc, 0);
 	request->command = call.cmd;
 	request->events = false;
 	return request;
 }
 
-// They become free by themselves.
-Status await_free(Sleepable s, DescFile &file)
+// Until one is given back.
+Status await_free(Sleepable s, DescFile &file, const kdirect_desc &desc)
 {
 	auto count = [&](uint32_t by) {
 		SpinGuard guard(file.lock);
@@ -99,7 +103,7 @@ Status await_free(Sleepable s, DescFile &file)
 	};
 	auto any = [&] {
 		SpinGuard guard(file.lock);
-		return !file.commands->free.empty();
+		return has_room(file, desc);
 	};
 	count(1);
 	Status st = file.waitq.wait(s, KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
@@ -143,7 +147,7 @@ Status issue(Sleepable s, DescFile &file, const kdirect_desc &desc, const kd_uri
 			file.await_message(s, *request);
 		if (request || !st.ok())
 			return st;
-		st = call.nowait ? Status(KD_EAGAIN) : await_free(s, file);
+		st = call.nowait ? Status(KD_EAGAIN) : await_free(s, file, desc);
 		if (!st.ok())
 			return st;
 	}
@@ -160,6 +164,8 @@ bool kd_desc_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
 	Status st = check(*file, *desc, *call);
 	if (st.ok())
 		st = issue(s, *file, *desc, *call, request);
+	if (st.ok() && request && file->channel->raw)
+		file->channel->raw->watch_commands();
 	bool over = !request || request->command_part_done(st.err(), 0, 0);
 	if (over && request)
 		*end = request->end_command();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Commands of io_uring of an open file of a mapping. Their requests are no others': who does
+// Commands of io_uring of an open file. Their requests are no others': who does
 // not reap what he has submitted otherwise does not stop them.
 #pragma once
 

@@ -123,18 +123,23 @@ int kd_fixed_map(struct kd_pd *pd, struct kd_fixed *fixed)
 	return 0;
 
 err_unmap:
-	ib_dma_unmap_sgtable_attrs(dev, &fixed->table, DMA_BIDIRECTIONAL, 0);
+	ib_dma_unmap_sgtable_attrs(dev, &fixed->table, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
 err_table:
 	sg_free_table(&fixed->table);
 	return kd_from_errno(ret);
 }
 
+/*
+ * What the device stored was given to the CPU when it was complete. Where the device has a copy
+ * of the memory, it is older than what the program has stored since.
+ */
 void kd_fixed_unmap(struct kd_fixed *fixed)
 {
 	might_sleep();
 	if (!fixed->dev)
 		return;
-	ib_dma_unmap_sgtable_attrs(fixed->dev, &fixed->table, DMA_BIDIRECTIONAL, 0);
+	ib_dma_unmap_sgtable_attrs(fixed->dev, &fixed->table, DMA_BIDIRECTIONAL,
+				   DMA_ATTR_SKIP_CPU_SYNC);
 	sg_free_table(&fixed->table);
 	fixed->dev = NULL;
 }
@@ -225,11 +230,12 @@ int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table 
 	return 0;
 }
 
-int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents)
+int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents, u64 len)
 {
 	int ret = ib_map_mr_sg(mr, sgl, nents, NULL, PAGE_SIZE);
 
-	if (ret != nents)
+	/* of the last entry it may be a part */
+	if (ret != nents || mr->length != len)
 		return ret < 0 ? kd_from_errno(ret) : KD_EFBIG;
 	/* a key is good for one time: the peer's late use of an old one must fail */
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
@@ -238,7 +244,13 @@ int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents)
 
 int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed)
 {
-	return kd_mr_describe(to_mr(mr), fixed->table.sgl, fixed->table.nents);
+	u32 i;
+
+	/* when the peer has stored something, nobody knows */
+	for (i = 0; i < fixed->nr_ranges; i++)
+		if (kd_dma_has_copy(fixed->dev, fixed->ranges[i].addr))
+			return KD_EOPNOTSUPP;
+	return kd_mr_describe(to_mr(mr), fixed->table.sgl, fixed->table.nents, fixed->len);
 }
 
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)

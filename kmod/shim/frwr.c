@@ -50,11 +50,12 @@ int kd_frwr_map(struct kd_frwr *frwr, const struct kd_raw_wr *wr)
 
 	might_sleep();
 	if (wr->pages)
-		return kd_mr_describe(frwr->mr, wr->pages->table.sgl, wr->pages->table.nents);
+		return kd_mr_describe(frwr->mr, wr->pages->table.sgl, wr->pages->table.nents,
+				      wr->len);
 	ret = kd_fixed_table(wr->fixed, wr->offset, wr->len, &part);
 	if (ret)
 		return kd_from_errno(ret);
-	ret = kd_mr_describe(frwr->mr, part.sgl, part.nents);
+	ret = kd_mr_describe(frwr->mr, part.sgl, part.nents, wr->len);
 	sg_free_table(&part);
 	return ret;
 }

@@ -36,7 +36,8 @@ int kd_fixed_pin(uint64_t addr, uint64_t len, struct kd_fixed **out);
 /* [sleep] for the device of @pd, in both directions */
 int kd_fixed_map(struct kd_pd *pd, struct kd_fixed *fixed);
 /* [sleep] no work request uses it. No effect if it is not mapped. kd_fixed_fit() may
- * still be called.
+ * still be called. What the device stored, and kd_fixed_sync_cpu() was not called for, may be
+ * lost; nothing else changes.
  */
 void kd_fixed_unmap(struct kd_fixed *fixed);
 /* [sleep] is not mapped (any more); unpins and uncharges */

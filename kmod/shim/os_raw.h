@@ -92,7 +92,9 @@ int kd_post_frwr(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_frwr *frwr);
 
 /* [any] pages of it, in part or whole */
 uint64_t kd_fixed_pages(const struct kd_fixed *fixed);
-/* [sleep] describes @fixed, which is mapped, in @mr, under a new key; nothing is posted */
+/* [sleep] describes @fixed, which is mapped, in @mr, under a new key; nothing is posted.
+ * KD_EFBIG: as above, KD_EOPNOTSUPP: what the device stores has to be synced
+ */
 int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed);
 /* [any] as kd_post_send(): REG_MR, signalled, with KDIRECT_ACCESS_* */
 int kd_post_share(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_mr *mr, uint32_t access);

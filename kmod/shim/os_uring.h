@@ -17,6 +17,8 @@ extern "C" {
  */
 int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len, bool to_memory,
 		   struct kd_pages **out);
+/* [any] it is under way: its process is being killed, or ends */
+bool kd_uring_orphan(struct kd_uring *cmd);
 /* [any] a command that kd_desc_command() left under way has ended; it is gone with this */
 void kd_uring_done(struct kd_uring *cmd, const struct kd_uring_end *end);
 

@@ -87,6 +87,8 @@ static const struct file_operations kd_raw_fops = {
 	.poll		= kd_raw_file_poll,
 	.unlocked_ioctl	= kd_raw_file_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.uring_cmd	= kd_desc_uring_cmd,
+	.uring_cmd_iopoll = kd_desc_uring_iopoll,
 	.release	= kd_raw_file_release,
 };
 

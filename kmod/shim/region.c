@@ -76,7 +76,7 @@ static int kd_key_map(struct kd_key *key, struct ib_device *dev, struct page **p
 	if (ret)
 		goto err_table;
 	ret = ib_map_mr_sg(key->mr, key->table.sgl, key->table.nents, NULL, PAGE_SIZE);
-	if (ret == key->table.nents)
+	if (ret == key->table.nents && key->mr->length == len)
 		return 0;
 	ret = ret < 0 ? ret : -EINVAL;
 	ib_dma_unmap_sgtable_attrs(dev, &key->table, DMA_BIDIRECTIONAL, 0);

@@ -38,14 +38,10 @@ int kd_mr_map(struct kd_mr *mr, struct kd_pages *pages)
 	ret = ib_dma_map_sgtable_attrs(ib_mr->device, &pages->table, DMA_TO_DEVICE, 0);
 	if (ret)
 		return kd_from_errno(ret);
-	ret = ib_map_mr_sg(ib_mr, pages->table.sgl, pages->table.nents, NULL, PAGE_SIZE);
-	if (ret != pages->table.nents) {
+	ret = kd_mr_describe(ib_mr, pages->table.sgl, pages->table.nents, pages->len);
+	if (ret)
 		kd_mr_unmap(mr, pages);
-		return ret < 0 ? kd_from_errno(ret) : KD_EINVAL;
-	}
-	/* a key is good for one message: the peer's late use of an old one must fail */
-	ib_update_fast_reg_key(ib_mr, ib_inc_rkey(ib_mr->rkey));
-	return 0;
+	return ret;
 }
 
 void kd_mr_unmap(struct kd_mr *mr, struct kd_pages *pages)

@@ -12,6 +12,7 @@
 #include "compat/compat.h"
 
 #include <linux/completion.h>
+#include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
@@ -162,6 +163,12 @@ struct kd_ib_device {
 extern struct workqueue_struct *kd_workqueue;
 extern struct ib_client kd_ib_client;
 
+/* What the device has at @addr is a copy, or what it stores there must be synced otherwise. */
+static inline bool kd_dma_has_copy(struct ib_device *dev, u64 addr)
+{
+	return !ib_uses_virt_dma(dev) && dma_need_sync(dev->dma_device, addr);
+}
+
 static inline struct ib_device *kd_qp_device(const struct kd_qp *qp)
 {
 	return qp->qp->device;
@@ -184,8 +191,8 @@ u32 kd_fixed_sges(struct kd_fixed *fixed, u64 offset, u32 len, u32 lkey, struct 
 int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table *out);
 /* fixed.c: pages that it lies in */
 u32 kd_fixed_span(const struct kd_fixed *fixed, u64 offset, u32 len);
-/* fixed.c: all of them in @mr, under a new key; KD_* */
-int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents);
+/* fixed.c: all of them, @len bytes, in @mr, under a new key; KD_* */
+int kd_mr_describe(struct ib_mr *mr, struct scatterlist *sgl, u32 nents, u64 len);
 /* frwr.c: links what registers @frwr at @link; where the next WR is to be linked */
 struct ib_send_wr **kd_frwr_chain(struct kd_frwr *frwr, struct kd_cqe *cqe, int access,
 				  struct ib_send_wr **link);

@@ -7,6 +7,7 @@
  */
 
 #include <linux/fs.h>
+#include <linux/sched/signal.h>
 #include <linux/uio.h>
 
 #include "kdirect.h"
@@ -58,6 +59,11 @@ void kd_uring_done(struct kd_uring *kd_cmd, const struct kd_uring_end *end)
 	pdu->result = end->result;
 	pdu->extra = end->extra;
 	io_uring_cmd_do_in_task_lazy(cmd, kd_uring_task_work);
+}
+
+bool kd_uring_orphan(struct kd_uring *cmd)
+{
+	return READ_ONCE(kd_uring_task(to_uring(cmd))->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 
 int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len, bool to_memory,

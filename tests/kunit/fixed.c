@@ -6,29 +6,11 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
-#include "kunit.h"
-
-#define KDK_PAGES	16
-#define KDK_BYTES	(KDK_PAGES * PAGE_SIZE)
+#include "mapped.h"
 
 static s64 kdk_charged(void)
 {
 	return atomic64_read(&current->mm->pinned_vm);
-}
-
-/* The last page first, so that neighbours are seldom neighbours in memory, too. */
-static u8 *kdk_area_fill(struct kunit *test, const struct kdk_user *user)
-{
-	u8 *bytes = kunit_kzalloc(test, KDK_BYTES, GFP_KERNEL);
-	int i;
-
-	if (!bytes)
-		return NULL;
-	kdk_fill(bytes, KDK_BYTES, 1);
-	for (i = KDK_PAGES - 1; i >= 0; i--)
-		if (copy_to_user(kdk_user_at(user, i * PAGE_SIZE), bytes + i * PAGE_SIZE, PAGE_SIZE))
-			return NULL;
-	return bytes;
 }
 
 /* One page is not pinned by us: true, or it cannot be looked at. */
@@ -197,65 +179,6 @@ static void fixed_pin_without_memory(struct kunit *test)
 
 /* --- mapping ---------------------------------------------------------------------------- */
 
-/* A buffer of the whole area but for its ends, mapped for the device. */
-struct kdk_mapped {
-	struct kdk_user		user;
-	struct ib_device	*dev;
-	struct ib_pd		*pd;
-	struct kd_fixed		*fixed;
-	u8			*bytes;
-	u64			len;
-};
-
-#define KDK_SKEW	100
-
-static void kdk_mapped_end(struct kdk_mapped *m)
-{
-	if (m->fixed) {
-		kd_fixed_unmap(m->fixed);
-		kd_fixed_free(m->fixed);
-	}
-	kdk_user_end(&m->user);
-	ib_dealloc_pd(m->pd);
-	ib_device_put(m->dev);
-}
-
-/* False: told. */
-static bool kdk_mapped_begin(struct kunit *test, struct kdk_mapped *m)
-{
-	memset(m, 0, sizeof(*m));
-	m->dev = kdk_device_get();
-	if (!m->dev) {
-		kunit_mark_skipped(test, "no RDMA device");
-		return false;
-	}
-	m->pd = ib_alloc_pd(m->dev, 0);
-	if (IS_ERR(m->pd)) {
-		ib_device_put(m->dev);
-		KUNIT_FAIL(test, "no protection domain");
-		return false;
-	}
-	if (!kdk_user_begin(test, &m->user, KDK_PAGES)) {
-		ib_dealloc_pd(m->pd);
-		ib_device_put(m->dev);
-		return false;
-	}
-	m->len = KDK_BYTES - KDK_SKEW - 50;
-	m->bytes = kdk_area_fill(test, &m->user);
-	if (m->bytes && !kd_fixed_pin(m->user.start + KDK_SKEW, m->len, &m->fixed) &&
-	    !kd_fixed_map((struct kd_pd *)m->pd, m->fixed))
-		return true;
-	KUNIT_FAIL(test, "it cannot be pinned and mapped");
-	kdk_mapped_end(m);
-	return false;
-}
-
-/* of a device whose addresses are the kernel's (ib_uses_virt_dma()) */
-static u8 *kdk_at(u64 addr)
-{
-	return (u8 *)(uintptr_t)addr;
-}
-
 /* Whether these entries are @len bytes of the area from @offset of the buffer. */
 static bool kdk_sges_are(const struct kdk_mapped *m, const struct ib_sge *sge, u32 nr, u64 offset,
 			 u32 len, u32 lkey)
@@ -373,6 +296,86 @@ static void fixed_map_without_memory(struct kunit *test)
 	kdk_mapped_end(&m);
 }
 
+/* --- where the device has a copy of its own ------------------------------------------------- */
+
+static bool kdk_is(const struct kdk_mapped *m, u64 offset, u32 len, u8 byte)
+{
+	u8 got[100];
+
+	return len <= sizeof(got) &&
+	       !copy_from_user(got, kdk_user_at(&m->user, KDK_SKEW + offset), len) &&
+	       !memchr_inv(got, byte, len);
+}
+
+static bool kdk_store(const struct kdk_mapped *m, u64 offset, u32 len, u8 byte)
+{
+	u8 bytes[100];
+
+	memset(bytes, byte, sizeof(bytes));
+	return len <= sizeof(bytes) &&
+	       !copy_to_user(kdk_user_at(&m->user, KDK_SKEW + offset), bytes, len);
+}
+
+/* The device stores; true: it saw what the program had stored there. */
+static bool kdk_device_stores(struct kdk_mapped *m, u64 offset, u32 len, u8 was, u8 byte)
+{
+	struct ib_sge sges[KDK_PAGES + 1];
+	u32 nr = kd_fixed_sges(m->fixed, offset, len, 1, sges), i;
+	bool saw = true;
+
+	for (i = 0; i < nr; i++) {
+		saw &= !memchr_inv(kdk_at(sges[i].addr), was, sges[i].length);
+		memset(kdk_at(sges[i].addr), byte, sges[i].length);
+	}
+	return saw;
+}
+
+/* What the device has stored is there once it was given back, and nothing else changes. */
+static void fixed_of_a_copy(struct kunit *test)
+{
+	struct kdk_mapped m;
+
+	kdk_bounce(true);
+	if (!kdk_mapped_begin(test, &m))
+		goto out;
+	KUNIT_EXPECT_TRUE(test, kdk_store(&m, 4050, 100, 0x11));
+	KUNIT_EXPECT_TRUE(test, kdk_device_stores(&m, 4050, 100, 0x11, 0x22));
+	KUNIT_EXPECT_TRUE(test, kdk_is(&m, 4050, 100, 0x11));
+	kd_fixed_sync_cpu(m.fixed, 4050, 60);
+	KUNIT_EXPECT_TRUE(test, kdk_is(&m, 4050, 60, 0x22));
+	KUNIT_EXPECT_TRUE(test, kdk_is(&m, 4110, 40, 0x11));
+	/* what is stored from then on stays, also when the mapping ends */
+	KUNIT_EXPECT_TRUE(test, kdk_store(&m, 4050, 30, 0x33));
+	KUNIT_EXPECT_TRUE(test, kdk_store(&m, 20000, 100, 0x44));
+	kd_fixed_unmap(m.fixed);
+	KUNIT_EXPECT_TRUE(test, kdk_is(&m, 4050, 30, 0x33));
+	KUNIT_EXPECT_TRUE(test, kdk_is(&m, 4080, 30, 0x22));
+	KUNIT_EXPECT_TRUE(test, kdk_is(&m, 20000, 100, 0x44));
+	kdk_mapped_end(&m);
+out:
+	kdk_bounce(false);
+}
+
+/* What a peer stores nobody would give back: there is no key. */
+static void fixed_of_a_copy_has_no_key(struct kunit *test)
+{
+	struct kdk_mapped m;
+	struct kd_mr *mr;
+
+	kdk_bounce(true);
+	if (!kdk_mapped_begin(test, &m))
+		goto out;
+	if (kd_mr_create((struct kd_pd *)m.pd, KDK_PAGES, &mr)) {
+		KUNIT_FAIL(test, "no MR");
+	} else {
+		KUNIT_EXPECT_EQ(test, kd_mr_map_fixed(mr, m.fixed), KD_EOPNOTSUPP);
+		kd_mr_destroy(mr);
+	}
+	kdk_mapped_end(&m);
+out:
+	kdk_bounce(false);
+}
+
 static struct kunit_case kdk_fixed_cases[] = {
 	KUNIT_CASE_PARAM(fixed_pin, span_gen_params),
 	KUNIT_CASE_PARAM(fixed_fault, missing_gen_params),
@@ -382,6 +385,8 @@ static struct kunit_case kdk_fixed_cases[] = {
 	KUNIT_CASE_PARAM(fixed_fit, allowed_gen_params),
 	KUNIT_CASE(fixed_is_the_callers),
 	KUNIT_CASE(fixed_map_without_memory),
+	KUNIT_CASE(fixed_of_a_copy),
+	KUNIT_CASE(fixed_of_a_copy_has_no_key),
 	{}
 };
 

@@ -25,7 +25,7 @@
 #define KDK_SUITES(X) \
 	X(state) X(steps) X(listener) X(credit) X(order) X(wire) X(token) \
 	X(memory) X(locks) X(waits) X(work) X(text) X(copies) X(pages) \
-	X(marks) X(device) X(fixed) X(chain) X(rings) X(pair) X(wire_map) X(mapping) X(maps)
+	X(marks) X(device) X(fixed) X(frwr) X(chain) X(rings) X(pair) X(wire_map) X(mapping) X(maps)
 
 #define KDK_SUITE(id, cases)					\
 	struct kunit_suite kdk_suite_##id = {			\

@@ -14,7 +14,7 @@ struct AsyncIo {
 	bool done = false;
 };
 
-/* An open file of a mapping's node, while anybody holds it. */
+/* An open file with descriptors, while anybody holds it. */
 struct OpenMap {
 	OpenMap(World *w, Node *n, kd_desc_file *f) : world(w), node(n), file(f) {}
 	~OpenMap();

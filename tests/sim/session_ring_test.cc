@@ -143,7 +143,12 @@ TEST(Session, Commands)
 			EXPECT_EQ(waits.result.result, -KD_EINTR);
 			/* it took no message with it */
 			p.write("there");
-			EXPECT_EQ(recvs.run(recv(p.in.at(), 9), registered).result, 5);
+			kd_uring_end part = recvs.run(recv(p.in.at(), 2), registered);
+			EXPECT_EQ(part.result, 2);
+			EXPECT_EQ(part.extra, uint64_t{KDIRECT_COMPLETION_MORE} << 32 | 3);
+			part = recvs.run(recv(p.in.at(), 9), registered);
+			EXPECT_EQ(part.result, 3);
+			EXPECT_EQ(part.extra, 0u);
 		}
 }
 

@@ -165,6 +165,16 @@ int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len
 	return 0;
 }
 
+bool kd_uring_orphan(struct kd_uring *cmd)
+{
+	Command *command = to_command(cmd);
+
+	world().enter(__func__, false);
+	if (command->done)
+		fail("kd_uring_orphan() of a command that has ended");
+	return command->orphan;
+}
+
 void kd_uring_done(struct kd_uring *cmd, const struct kd_uring_end *how)
 {
 	world().enter(__func__, false);

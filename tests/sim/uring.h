@@ -26,6 +26,7 @@ struct Command {
 	bool registered = false;
 	bool done = false;
 	bool in_worker = false; /* it was issued a second time */
+	bool orphan = false;    /* its process is being killed */
 	Task worker = 0;
 	kd_uring_end result{};
 	std::shared_ptr<OpenMap> file;
@@ -36,9 +37,11 @@ struct Command {
 class Uring
 {
 public:
-	Uring(World &w, const MapFile &f, const UringSetup &s) : world(w), file(f.hold()), setup(s)
+	Uring(World &w, std::shared_ptr<OpenMap> f, const UringSetup &s)
+		: world(w), file(std::move(f)), setup(s)
 	{
 	}
+	Uring(World &w, const MapFile &f, const UringSetup &s) : Uring(w, f.hold(), s) {}
 	Uring(World &w, const MapFile &f) : Uring(w, f, UringSetup()) {}
 
 	/* As io_uring_enter() of one SQE: never blocks. */

@@ -52,27 +52,28 @@ for source in "$library"/examples/*.c "$library"/examples/*.cc; do
 done
 for standard in c11 c17; do
 	compiles "the headers are $standard" cc -std=$standard "${strict[@]}" -fsyntax-only -x c \
-		-include libkdirect.h -include libkdirect_uring.h -include kdirect_netlink.h \
-		/dev/null "${flags[0]}"
+		-include libkdirect.h -include libkdirect_raw.h -include libkdirect_uring.h \
+		-include kdirect_netlink.h /dev/null "${flags[0]}"
 done
 for standard in c++11 c++17 c++20; do
 	compiles "the C headers are $standard" c++ -std=$standard "${strict[@]}" -fsyntax-only \
-		-x c++ -include libkdirect.h -include libkdirect_uring.h \
-		-include kdirect_netlink.h /dev/null "${flags[0]}"
+		-x c++ -include libkdirect.h -include libkdirect_raw.h \
+		-include libkdirect_uring.h -include kdirect_netlink.h /dev/null "${flags[0]}"
 done
 compiles "the C++ header is c++20" c++ -std=c++20 "${strict[@]}" -fsyntax-only -x c++ \
 	-include libkdirect.hh /dev/null "${flags[0]}"
 
-# --- the interface: what the header declares, with its version, and nothing else
+# --- the interface: what the headers declare, with its version, and nothing else
+headers=("$library/include/libkdirect.h" "$library/include/libkdirect_raw.h")
 symbols=$(nm -D --defined-only "$lib/libkdirect.so" | awk '$2 != "A" { print $3 }')
 is "each symbol has a version" "$(grep -v '@@LIBKDIRECT_0\.[0-9]*$' <<<"$symbols")" ""
-declared=$(sed 's/^static inline.*//' "$library/include/libkdirect.h" |
+declared=$(cat "${headers[@]}" | sed 's/^static inline.*//' |
 	grep -oE '^[a-z].*\bkdirect_[a-z_]+\(' | grep -oE 'kdirect_[a-z_]+\($' | tr -d '(' | sort)
-is "the library has what the header declares" \
+is "the library has what the headers declare" \
 	"$(awk -F @@ '{ print $1 }' <<<"$symbols" | sort)" "$declared"
 
 # --- the manual: each function has a page, by its name
-for function in $declared $(grep -oE '\bkdirect_prep_[a-z_]+\(' "$library/include/libkdirect.h" |
+for function in $declared $(grep -ohE '\bkdirect_(prep|desc)_[a-z_]+\(' "${headers[@]}" |
 	tr -d '(' | sort -u) kdirect_uring_prep; do
 	[[ -e $work/root/usr/share/man/man3/$function.3 ]]
 	tap "$function has a manual page" $?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Errors in words.
-#include "libkdirect.h"
+#include "libkdirect_raw.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -179,6 +179,55 @@ static const struct sentence ring_enter_texts[] = {
 	{0, NULL},
 };
 
+static const struct sentence connect_texts[] = {
+	{EINVAL, "a limit or the length of the private data is out of range, or " RESERVED},
+	{EBUSY, "the channel is not held, or not any more"},
+	{ECONNREFUSED, "the peer refused the connection"},
+	{ECONNRESET, "the connection was broken"},
+	{EHOSTUNREACH, "the peer cannot be reached"},
+	{ETIMEDOUT, "the peer did not answer in time"},
+	{EINTR, "a signal came first: the channel goes on connecting"},
+	{ENOTTY, "only raw channels are connected by programs"},
+	{EPIPE, ENDED},
+	{0, NULL},
+};
+
+static const struct sentence share_texts[] = {
+	{EINVAL, "the index or the access is out of range, or " RESERVED},
+	{ENOENT, "there is no fixed buffer of that index, or it has no key to be taken back"},
+	{EBUSY, "the buffer has a key already, or is about to lose one"},
+	{EFBIG, "the buffer is longer than the device registers at once"},
+	{EOPNOTSUPP, "the device has no atomic operations, or does not reach the memory itself"},
+	{ENOTCONN, "the channel is not connected yet"},
+	{ENOMEM, "there is no memory for the registration"},
+	{EINTR, SIGNAL},
+	{ENOTTY, "only raw channels have keys"},
+	{ENODEV, "the channel was deleted here"},
+	{EPIPE, ENDED},
+	{0, NULL},
+};
+
+static const struct sentence work_texts[] = {
+	{EINVAL, "a field or a flag is not for this, or out of range"},
+	{ENOTCONN, "the channel is not connected yet: only RECVs may be posted"},
+	{EOPNOTSUPP, "the device, the transport or the peer does not have it; or it has memory "
+		     "to be pinned, and is of a ring's thread"},
+	{EMSGSIZE, "it is longer than the device can or a RECV has room for, or in too many pieces "
+		   "of memory"},
+	{ENOENT, "there is no such fixed buffer, or key"},
+	{EFAULT, "the local memory cannot be accessed, or it reaches past the end of the fixed "
+		 "buffer"},
+	{ENOMEM, "the memory is over RLIMIT_MEMLOCK (ulimit -l), or there is none left"},
+	{EINTR, SIGNAL},
+	{ETIMEDOUT, "the peer did not answer in time"},
+	{EPROTO, "the peer refused it: the key, what it may do, or it had no receive"},
+	{ECONNRESET, "the connection ended: it was not done, or nobody knows"},
+	{ENODEV, "the channel was deleted here"},
+	{EPIPE, ENDED},
+	{EIO, LOST},
+	{0, NULL},
+};
+
 static const struct sentence *const calls[] = {
 	[KDIRECT_CALL_OPEN] = open_texts,
 	[KDIRECT_CALL_INFO] = info_texts,
@@ -192,6 +241,9 @@ static const struct sentence *const calls[] = {
 	[KDIRECT_CALL_BUFFER] = buffer_texts,
 	[KDIRECT_CALL_RING_SETUP] = ring_setup_texts,
 	[KDIRECT_CALL_RING_ENTER] = ring_enter_texts,
+	[KDIRECT_CALL_CONNECT] = connect_texts,
+	[KDIRECT_CALL_SHARE] = share_texts,
+	[KDIRECT_CALL_WORK] = work_texts,
 };
 
 const char *kdirect_explain(enum kdirect_call call, int err)
@@ -242,6 +294,18 @@ static const char *opcode_name(uint8_t opcode)
 	case KDIRECT_OP_FETCH_ADD: return "FETCH_ADD";
 	case KDIRECT_OP_SEND: return "SEND";
 	case KDIRECT_OP_RECV: return "RECV";
+	}
+	return NULL;
+}
+
+/* Those that only a raw channel has. */
+static const char *raw_opcode_name(uint8_t opcode)
+{
+	switch (opcode) {
+	case KDIRECT_OP_SEND_IMM: return "SEND_IMM";
+	case KDIRECT_OP_SEND_INV: return "SEND_INV";
+	case KDIRECT_OP_WRITE_IMM: return "WRITE_IMM";
+	case KDIRECT_OP_LOCAL_INV: return "LOCAL_INV";
 	}
 	return NULL;
 }
@@ -377,6 +441,30 @@ char *kdirect_explain_desc(char *buffer, size_t size, const struct kdirect_desc 
 		add(&text, " was done");
 	else
 		add_cause(&text, d, info, -(int)result);
+	if (status)
+		add(&text, " (work completion: %s)", kdirect_status_text(status));
+	return buffer;
+}
+
+char *kdirect_explain_work(char *buffer, size_t size, const struct kdirect_desc *d, int32_t result,
+			   uint16_t status)
+{
+	struct text text = {buffer, size};
+	const char *name = opcode_name(d->opcode);
+
+	if (!name)
+		name = raw_opcode_name(d->opcode);
+	if (!name) {
+		add(&text, "opcode %u is none of a raw channel's", d->opcode);
+		return buffer;
+	}
+	add(&text, "%s", name);
+	if (d->opcode != KDIRECT_OP_LOCAL_INV)
+		add(&text, " of %u bytes", d->length);
+	if (result >= 0)
+		add(&text, " was done");
+	else
+		add(&text, ": %s", kdirect_explain(KDIRECT_CALL_WORK, result));
 	if (status)
 		add(&text, " (work completion: %s)", kdirect_status_text(status));
 	return buffer;

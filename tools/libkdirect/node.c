@@ -58,6 +58,7 @@ int kdirect_kind_of(int fd)
 {
 	struct kdirect_map_info mapping;
 	struct kdirect_info channel;
+	struct kdirect_raw_info raw;
 	int err = kd_sys_ioctl(fd, KDIRECT_IOC_MAP_INFO, &mapping);
 
 	if (!err)
@@ -65,6 +66,9 @@ int kdirect_kind_of(int fd)
 	err = kd_sys_ioctl(fd, KDIRECT_IOC_INFO, &channel);
 	if (!err)
 		return KDIRECT_NODE_CHANNEL;
+	err = kd_sys_ioctl(fd, KDIRECT_IOC_RAW_INFO, &raw);
+	if (!err)
+		return KDIRECT_NODE_RAW;
 	return err == -EBADF ? err : -ENOTTY;
 }
 

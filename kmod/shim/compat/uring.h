@@ -5,11 +5,22 @@
 
 #include "compat.h"
 
+#include <linux/io_uring_types.h>
 #ifdef HAVE_IO_URING_CMD_H
 #include <linux/io_uring/cmd.h>
 #else
 #include <linux/io_uring.h>
 #endif
+
+/* Whose command it is: he cannot be gone before it has ended. */
+static inline struct task_struct *kd_uring_task(struct io_uring_cmd *ioucmd)
+{
+#ifdef HAVE_IO_KIOCB_TASK
+	return cmd_to_io_kiocb(ioucmd)->task;
+#else
+	return io_uring_cmd_get_task(ioucmd);
+#endif
+}
 
 #ifndef IORING_URING_CMD_MASK
 #define IORING_URING_CMD_MASK	IORING_URING_CMD_FIXED

@@ -5,6 +5,7 @@
 
 #include "../../../uapi/kdirect_netlink.h"
 #include "../plain.h"
+#include "../uring.h"
 #include "storm.h"
 
 namespace sim
@@ -42,7 +43,11 @@ public:
 	Talk(Schedule &s, Machine &m, PlainFile &f, Rng &r)
 		: schedule(s), file(f), rng(r), mine(s.plain_keys[&m - s.machines.data()]),
 		  theirs(s.plain_keys[&s.other(m) - s.machines.data()]),
-		  memory(s.lend(places * room + buffer)), sender(s.next_sender++)
+		  memory(s.lend(places * room + buffer)), sender(s.next_sender++),
+		  own(s.seed * 0x9e3779b97f4a7c15ULL + sender), by_uring(own.chance(40)),
+		  polls(by_uring && own.chance(50) && f.info().poll_queues),
+		  ring(*s.w, f.hold(),
+		       {.polls = polls, .buffer = at(0), .buffer_len = memory.size()})
 	{
 		for (uint32_t i = 0; i < places; i++)
 			idle.push_back(i);
@@ -57,6 +62,9 @@ private:
 	void answer();
 	kdirect_desc some();
 	void post();
+	void command(kdirect_desc d);
+	void look();
+	void leave();
 	void reap(std::size_t most, uint64_t timeout);
 	void ended(const kdirect_completion &c);
 	void arrived(const kdirect_completion &c, uint32_t place);
@@ -71,6 +79,10 @@ private:
 	const uint32_t sender;
 	std::vector<uint32_t> idle;
 	std::map<uint64_t, std::pair<uint32_t, kdirect_desc>> under_way;
+	Rng own; /* of what others do without */
+	const bool by_uring, polls;
+	Uring ring;
+	std::map<uint64_t, std::shared_ptr<Command>> commands; /* of those */
 	uint64_t posted = 0;
 	uint32_t number = 0; /* of the next SEND */
 	Header last{};       /* that came */
@@ -145,10 +157,21 @@ void Schedule::Talk::post()
 	bool fixed = d.flags & KDIRECT_DESC_FIXED;
 	uint64_t from = fixed ? at(places) + d.addr : d.addr;
 
-	/* a fixed buffer may be sent from twice at once: it carries no numbers */
+	bool commanded = by_uring && own.chance(50);
+
+	/* what may be sent from twice at once, or in any order, carries no numbers */
+	if (commanded)
+		header.magic = 0;
 	if (d.opcode != KDIRECT_OP_RECV && !fixed && from == at(place))
 		std::memcpy(memory.data() + uint64_t{place} * room, &header, sizeof(header));
 	d.user_data = posted;
+	if (commanded) {
+		idle.pop_back();
+		under_way[posted] = {place, d};
+		command(d);
+		posted++;
+		return;
+	}
 	int err = file.post({d});
 	if (err == KD_EAGAIN || err == KD_EINTR || err == KD_ENOMEM)
 		return;
@@ -159,6 +182,47 @@ void Schedule::Talk::post()
 	}
 	idle.pop_back();
 	under_way[posted++] = {place, d};
+}
+
+void Schedule::Talk::command(kdirect_desc d)
+{
+	bool registered = !(d.flags & KDIRECT_DESC_FIXED) && d.addr && own.chance(50);
+
+	d.user_data = 0;
+	ring.submit(d, registered);
+	commands[posted] = ring.commands.back();
+	if (own.chance(10))
+		ring.cancel(*ring.commands[own.below(ring.commands.size())]);
+}
+
+/* What has ended of them. */
+void Schedule::Talk::look()
+{
+	if (polls)
+		(void)ring.poll();
+	for (auto it = commands.begin(); it != commands.end();) {
+		uint64_t number = it->first;
+		std::shared_ptr<Command> command = it->second;
+
+		++it;
+		if (!command->done)
+			continue;
+		ended({.user_data = number,
+		       .result = command->result.result,
+		       .opcode = command->desc.opcode,
+		       .flags = static_cast<uint8_t>(command->result.extra >> 32)});
+		commands.erase(number);
+		reach->plain_commands++;
+	}
+}
+
+/* As a process that ends: its commands do, too, and with them the channel. */
+void Schedule::Talk::leave()
+{
+	for (const auto &[number, command] : commands)
+		command->orphan = true;
+	if (!commands.empty() && own.chance(50) && !ring.finish(60 * sec))
+		fail("commands of io_uring outlive their process");
 }
 
 /* Whole, and behind those before. */
@@ -204,7 +268,7 @@ void Schedule::Talk::ended(const kdirect_completion &c)
 	if (d.opcode == KDIRECT_OP_RECV && !(c.flags & KDIRECT_COMPLETION_WRITE)) {
 		if (c.result > static_cast<int>(d.length))
 			fail("%d bytes came into %u", c.result, d.length);
-		else if (!fixed)
+		else if (!fixed && !commands.contains(c.user_data))
 			arrived(c, place);
 	}
 }
@@ -213,6 +277,7 @@ void Schedule::Talk::reap(std::size_t most, uint64_t timeout)
 {
 	for (const kdirect_completion &c : file.await(most, timeout))
 		ended(c);
+	look();
 }
 
 void Schedule::Talk::turn_key()
@@ -237,6 +302,8 @@ void Schedule::Talk::finish()
 		std::size_t before = under_way.size();
 		bool hup = file.poll() & KD_POLL_HUP;
 
+		if (hup && !ring.finish(60 * sec))
+			fail("commands of io_uring do not end with the connection");
 		reap(before, 1 * sec);
 		if (hup && under_way.size() == before) {
 			fail("%zu work requests have not ended with the connection", before);
@@ -262,6 +329,7 @@ void Schedule::Talk::run()
 		}
 	if (over || rng.chance(20))
 		finish();
+	leave();
 }
 
 void Schedule::plain_arrived()

@@ -141,9 +141,9 @@ void print(const Reach &r, std::FILE *to)
 		     each(r.exports), each(r.mapped), each(r.map_bytes), each(r.map_async));
 	std::fprintf(to,
 		     "raw channels: %.2f open files, %.2f work requests done, %.2f messages told "
-		     "apart, memory of %.2f receives registered\n",
+		     "apart, %.2f commands of io_uring, memory of %.2f receives registered\n",
 		     each(r.plain_files), each(r.plain_descs), each(r.plain_messages),
-		     each(r.registered));
+		     each(r.plain_commands), each(r.registered));
 	std::fprintf(to,
 		     "%" PRIu64 " without a fault, faults in the others: 0 %" PRIu64 ", 1 %" PRIu64
 		     ", 2 %" PRIu64 ", 3 %" PRIu64 ", 4 %" PRIu64 ", 5 %" PRIu64 ", 6 %" PRIu64
@@ -206,6 +206,7 @@ std::vector<std::string> missing(const Reach &r)
 	      std::pair{r.plain_files, "an open raw channel"},
 	      std::pair{r.plain_descs, "a work request of one"},
 	      std::pair{r.plain_messages, "a message of one"},
+	      std::pair{r.plain_commands, "a command of io_uring of one"},
 	      std::pair{r.registered, "a receive whose memory is registered"},
 	      std::pair{r.credits_checked, "credits compared"},
 	      std::pair{r.waits_checked, "waits tested"}})

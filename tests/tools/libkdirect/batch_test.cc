@@ -79,6 +79,30 @@ TEST(Prep, AllFieldsAreSet)
 	expect(wanted);
 }
 
+TEST(Prep, Messages)
+{
+	char memory[8];
+	kdirect_desc desc, wanted{};
+	auto fill = [&] { std::memset(&desc, 0xff, sizeof(desc)); };
+	auto expect = [&] { EXPECT_EQ(std::memcmp(&desc, &wanted, sizeof(desc)), 0); };
+	wanted.opcode = KDIRECT_OP_SEND;
+	wanted.length = 8;
+	wanted.addr = reinterpret_cast<uintptr_t>(memory);
+	wanted.user_data = 5;
+	fill();
+	kdirect_prep_send(&desc, memory, 8, 5);
+	expect();
+	wanted.opcode = KDIRECT_OP_RECV;
+	fill();
+	kdirect_prep_recv(&desc, memory, 8, 5);
+	expect();
+	wanted.flags = KDIRECT_DESC_FIXED;
+	wanted.buffer = 200;
+	wanted.addr = 4096;
+	kdirect_desc_set_fixed(&desc, 200, 4096);
+	expect();
+}
+
 TEST(Prep, IoUringCommand)
 {
 	alignas(io_uring_sqe) unsigned char sqe[129];

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
-#include <libkdirect.h>
+#include <libkdirect_raw.h>
 #include <set>
 #include <string>
 
@@ -39,6 +39,13 @@ TEST(Explain, EveryErrorOfTheHeader)
 		  EPIPE}},
 		{KDIRECT_CALL_RING_ENTER,
 		 {EAGAIN, EBADMSG, EINTR, ETIMEDOUT, ESTALE, ENODEV, EPIPE, EINVAL}},
+		{KDIRECT_CALL_CONNECT, {EINVAL, EBUSY, EINTR, ECONNREFUSED}},
+		{KDIRECT_CALL_SHARE,
+		 {EINVAL, ENOENT, EBUSY, EFBIG, EOPNOTSUPP, ENOTCONN, ENOMEM, EINTR, EPIPE,
+		  ENODEV}},
+		{KDIRECT_CALL_WORK,
+		 {EINVAL, ENOTCONN, EPIPE, ENODEV, EOPNOTSUPP, EMSGSIZE, ENOENT, ENOMEM, EINTR,
+		  EFAULT, ETIMEDOUT, EPROTO, ECONNRESET, EIO}},
 	};
 	for (const auto &[call, errors] : documented) {
 		std::set<std::string> texts;
@@ -155,6 +162,31 @@ TEST_F(Descriptor, OfMessages)
 	EXPECT_EQ(channels(send, -EOPNOTSUPP), "SEND of 10 bytes: that is for raw channels");
 	recv.remote = 5;
 	EXPECT_EQ(channels(recv, -EINVAL), "RECV of 10 bytes has a remote, which must be zero");
+}
+
+TEST_F(Descriptor, OfRawChannels)
+{
+	auto of = [](const kdirect_desc &d, int result, unsigned status = 0) {
+		char room[200];
+		return std::string(
+			kdirect_explain_work(room, sizeof(room), &d, result, uint16_t(status)));
+	};
+	kdirect_desc imm, inv;
+	kdirect_prep_write_imm(&imm, nullptr, 4096, 0, 1, 2, 3);
+	kdirect_prep_local_inv(&inv, 7, 1);
+	EXPECT_EQ(of(imm, 4096), "WRITE_IMM of 4096 bytes was done");
+	EXPECT_EQ(
+		of(imm, -EPROTO, 10),
+		"WRITE_IMM of 4096 bytes: the peer refused it: the key, what it may do, or it had "
+		"no receive (work completion: remote access error)");
+	EXPECT_EQ(of(inv, -ENOENT), "LOCAL_INV: there is no such fixed buffer, or key");
+	EXPECT_EQ(of(read, -EPIPE), "READ of 4096 bytes: the channel has ended");
+	inv.opcode = 11;
+	EXPECT_EQ(of(inv, -EINVAL), "opcode 11 is none of a raw channel's");
+	inv.opcode = KDIRECT_OP_SEND_IMM;
+	EXPECT_EQ(of(inv, 0), "SEND_IMM of 0 bytes was done");
+	inv.opcode = KDIRECT_OP_SEND_INV;
+	EXPECT_EQ(of(inv, 0), "SEND_INV of 0 bytes was done");
 }
 
 TEST_F(Descriptor, TheFieldThatIsInvalid)

@@ -211,7 +211,7 @@ Kernel::~Kernel()
 	kernel = nullptr;
 }
 
-int Kernel::submit(kdirect_submit &call)
+int Kernel::submit(int fd, kdirect_submit &call)
 {
 	submits.push_back(call);
 	if (ring)
@@ -224,7 +224,16 @@ int Kernel::submit(kdirect_submit &call)
 	for (; call.submitted < call.nr_descs && call.submitted < at_once; call.submitted++) {
 		if (under_way + done.size() >= KDIRECT_DESC_ENTRIES)
 			break;
-		done.push_back(remote.execute(descs[call.submitted], call.submitted));
+		const kdirect_desc &desc = descs[call.submitted];
+		if (fd == raw) {
+			kdirect_completion succeeded{};
+			succeeded.user_data = desc.user_data;
+			succeeded.result = int32_t(desc.length);
+			works.push_back(desc);
+			done.push_back(succeeded);
+		} else {
+			done.push_back(remote.execute(desc, call.submitted));
+		}
 	}
 	int err = call.nr_descs && !call.submitted ? -EAGAIN : 0;
 	bool interrupted = call.min_completions && signals && signals--;
@@ -252,6 +261,36 @@ int Kernel::make_ring(kdirect_ring_setup &setup)
 	return ring_fd;
 }
 
+int Kernel::raw_ioctl(unsigned long request, void *argument)
+{
+	switch (request) {
+	case KDIRECT_IOC_SUBMIT: return submit(raw, *static_cast<kdirect_submit *>(argument));
+	case KDIRECT_IOC_RAW_INFO: {
+		kdirect_raw_info info{};
+		info.depth = 16;
+		*static_cast<kdirect_raw_info *>(argument) = info;
+		return 0;
+	}
+	case KDIRECT_IOC_RAW_CONNECT:
+		connects.push_back(*static_cast<kdirect_raw_connect *>(argument));
+		return 0;
+	case KDIRECT_IOC_RAW_REJECT:
+		rejects.push_back(*static_cast<kdirect_raw_connect *>(argument));
+		return 0;
+	case KDIRECT_IOC_BUFFER_SHARE: {
+		auto &share = *static_cast<kdirect_share *>(argument);
+		shares.push_back(share);
+		share.rkey = 0x1234;
+		share.addr = 1ULL << 40;
+		share.length = 64;
+		return 0;
+	}
+	case KDIRECT_IOC_BUFFER_SET:
+	case KDIRECT_IOC_BUFFER_DEL: return 0;
+	}
+	return -ENOTTY;
+}
+
 int Kernel::ioctl(int fd, unsigned long request, void *argument)
 {
 	if (!opened.contains(fd))
@@ -274,6 +313,8 @@ int Kernel::ioctl(int fd, unsigned long request, void *argument)
 		ping.rtt_ns = ping.size;
 		return 0;
 	}
+	if (fd == raw)
+		return raw_ioctl(request, argument);
 	if (fd != channel && fd != mapping)
 		return -ENOTTY;
 	switch (request) {
@@ -283,7 +324,7 @@ int Kernel::ioctl(int fd, unsigned long request, void *argument)
 	if (fd != mapping)
 		return -ENOTTY;
 	switch (request) {
-	case KDIRECT_IOC_SUBMIT: return submit(*static_cast<kdirect_submit *>(argument));
+	case KDIRECT_IOC_SUBMIT: return submit(mapping, *static_cast<kdirect_submit *>(argument));
 	case KDIRECT_IOC_RING_SETUP: return make_ring(*static_cast<kdirect_ring_setup *>(argument));
 	case KDIRECT_IOC_BUFFER_SET: {
 		auto &buffer = *static_cast<kdirect_buffer *>(argument);
@@ -318,6 +359,7 @@ int kd_sys_open(const char *path, int flags)
 		return kernel->open_result;
 	int fd = kernel->last_path == "/dev/kdirect/c0"   ? fake::Kernel::channel
 		 : kernel->last_path == "/dev/kdirect/m0" ? fake::Kernel::mapping
+		 : kernel->last_path == "/dev/kdirect/r0" ? fake::Kernel::raw
 							  : fake::Kernel::other;
 	kernel->opened.insert(fd);
 	return fd;

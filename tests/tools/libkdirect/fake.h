@@ -7,7 +7,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <libkdirect.h>
+#include <libkdirect_raw.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,7 +80,7 @@ public:
 	~Kernel();
 
 	// What there is; further files get higher numbers.
-	static constexpr int channel = 100, mapping = 101, other = 102, ring_fd = 103;
+	static constexpr int channel = 100, mapping = 101, other = 102, ring_fd = 103, raw = 104;
 	std::set<int> opened;
 	std::string last_path;
 	int last_flags = 0, open_result = 0;
@@ -107,6 +107,11 @@ public:
 	uint32_t at_once = KDIRECT_DESC_ENTRIES;
 	unsigned signals = 0;
 
+	// A raw channel: what it was told, and work requests, which all succeed.
+	std::vector<kdirect_raw_connect> connects, rejects;
+	std::vector<kdirect_share> shares;
+	std::vector<kdirect_desc> works;
+
 	std::unique_ptr<Ring> ring;
 	uint32_t first = 0; // number of a ring's first entry
 	int map_error = 0;
@@ -115,7 +120,8 @@ public:
 	int ioctl(int fd, unsigned long request, void *argument);
 
 private:
-	int submit(kdirect_submit &call);
+	int submit(int fd, kdirect_submit &call);
+	int raw_ioctl(unsigned long request, void *argument);
 	int make_ring(kdirect_ring_setup &setup);
 };
 

@@ -27,6 +27,7 @@ TEST_F(Nodes, OpenByNameOrPath)
 	EXPECT_EQ(kdirect_open("/dev/kdirect/m0", O_RDONLY | O_DIRECT), fake::Kernel::mapping);
 	EXPECT_EQ(kernel.last_flags, O_RDONLY | O_DIRECT | O_CLOEXEC);
 	EXPECT_EQ(kdirect_kind_of(fake::Kernel::mapping), KDIRECT_NODE_MAPPING);
+	EXPECT_EQ(kdirect_kind_of(kdirect_open("r0", O_RDWR)), KDIRECT_NODE_RAW);
 	EXPECT_EQ(kdirect_open("store.0", O_RDWR), -ENOTTY);
 	EXPECT_EQ(kernel.last_path, "/dev/kdirect/store.0");
 	EXPECT_FALSE(kernel.opened.contains(fake::Kernel::other));

@@ -6,6 +6,7 @@
 // DEVICE is a mapping, writable, of SIZE bytes; its channel has interrupt and poll queues.
 #include "common.h"
 #include "desc.h"
+#include "user_memory.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -36,35 +37,6 @@ std::string device;
 uint64_t size;
 
 // Pages of our own, in a mapping of their own.
-class Memory
-{
-public:
-	explicit Memory(size_t len, int flags = 0, int rights = PROT_READ | PROT_WRITE)
-		: length(len),
-		  start(mmap(nullptr, len, rights, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0))
-	{
-	}
-	~Memory()
-	{
-		if (*this)
-			munmap(start, length);
-	}
-	Memory(const Memory &) = delete;
-	Memory &operator=(const Memory &) = delete;
-	explicit operator bool() const { return start != MAP_FAILED; }
-	char *at(size_t offset = 0) const { return static_cast<char *>(start) + offset; }
-	void fill(unsigned seed) const
-	{
-		for (size_t i = 0; i < length; i++)
-			at()[i] = char((i * 2654435761U + seed * 40503U) >> 9);
-	}
-
-	const size_t length;
-
-private:
-	void *start;
-};
-
 // What the child returns, which must not fail in another way.
 int in_child(const std::function<int()> &body)
 {
@@ -199,7 +171,7 @@ TEST_F(Desc, AtomicsOfManyProcessesAddUp)
 
 TEST_F(Desc, AnInvalidOneFailsAlone)
 {
-	Memory memory(mib), hole(page, 0, PROT_NONE), constant(page, 0, PROT_READ);
+	Memory memory(mib), hole(page, PROT_NONE), constant(page, PROT_READ);
 	ASSERT_EQ(set_buffer(fd, 2, memory.at(), 64 * kib), 0);
 	const kdirect_desc read = transfer(false, memory.at(), 100, 0),
 			   write = transfer(true, memory.at(), 100, 0),
@@ -321,7 +293,7 @@ TEST_F(Desc, RightsOfTheFile)
 
 TEST_F(Desc, Buffers)
 {
-	Memory memory(mib), hole(page, 0, PROT_NONE), constant(page, 0, PROT_READ);
+	Memory memory(mib), hole(page, PROT_NONE), constant(page, PROT_READ);
 	EXPECT_EQ(set_buffer(fd, KDIRECT_BUFFERS, memory.at(), page), -EINVAL);
 	EXPECT_EQ(set_buffer(fd, 0, memory.at(), 0), -EINVAL);
 	EXPECT_EQ(set_buffer(fd, 0, memory.at(), KDIRECT_BUFFER_MAX + 1), -EINVAL);
@@ -554,7 +526,7 @@ TEST_F(Desc, KilledUnderLoad)
 // address reaches is ours, or nobody's.
 TEST_F(Desc, AnyBytes)
 {
-	Memory reserve(64 * mib, MAP_NORESERVE, PROT_NONE);
+	Memory reserve(64 * mib, PROT_NONE, MAP_NORESERVE);
 	char *memory =
 		reinterpret_cast<char *>((address(reserve.at()) + 16 * mib) & ~(16 * mib - 1));
 	ASSERT_EQ(mprotect(memory, mib, PROT_READ | PROT_WRITE), 0);

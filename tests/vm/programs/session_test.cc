@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "common.h"
 #include "rings.h"
+#include "user_memory.h"
 
 #include <csignal>
 #include <cstdio>
@@ -30,29 +31,6 @@ namespace
 constexpr size_t mib = 1 << 20;
 std::string device, peer;
 kdirect_info agreed;
-
-class Memory
-{
-public:
-	explicit Memory(size_t len, int rights = PROT_READ | PROT_WRITE)
-		: length(len), start(mmap(nullptr, len, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
-	{
-	}
-	~Memory() { munmap(start, length); }
-	Memory(const Memory &) = delete;
-	Memory &operator=(const Memory &) = delete;
-	char *at(size_t offset = 0) const { return static_cast<char *>(start) + offset; }
-	void fill(unsigned seed) const
-	{
-		for (size_t i = 0; i < length; i++)
-			at()[i] = char((i * 2654435761U + seed * 40503U) >> 9);
-	}
-
-	const size_t length;
-
-private:
-	void *start;
-};
 
 class Session : public testing::Test
 {

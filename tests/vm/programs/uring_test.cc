@@ -6,6 +6,7 @@
 // DEVICE is a mapping, writable, of SIZE bytes; its channel has interrupt and poll queues.
 #include "commands.h"
 #include "common.h"
+#include "user_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -35,27 +36,6 @@ bool full()
 }
 
 // Pages that are not present, at first.
-class Memory
-{
-public:
-	explicit Memory(size_t len)
-		: length(len), start(mmap(nullptr, len, PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
-	{
-		if (start == MAP_FAILED)
-			die("mmap: %s", errno_name(errno));
-	}
-	~Memory() { munmap(start, length); }
-	Memory(const Memory &) = delete;
-	Memory &operator=(const Memory &) = delete;
-	uint8_t *at(size_t offset = 0) const { return static_cast<uint8_t *>(start) + offset; }
-
-	const size_t length;
-
-private:
-	void *start;
-};
-
 class Uring : public testing::Test
 {
 protected:
@@ -130,7 +110,7 @@ TEST_P(Kinds, EachOperation)
 			kdirect_desc desc = kind == 1 ? fixed(true, 3, 13, len, 4099)
 						      : transfer(true, memory.at(13), len, 4099);
 			int registered = kind == 2 ? 0 : CommandRing::none;
-			fill(memory.at(13), len, len + unsigned(kind));
+			fill(memory.bytes(13), len, len + unsigned(kind));
 			EXPECT_EQ(result(desc, registered).res, int(len)) << len << " " << kind;
 			std::vector<uint8_t> there(len);
 			EXPECT_EQ(pread(fd, there.data(), len, 4099), ssize_t(len));
@@ -189,7 +169,7 @@ TEST_P(Kinds, ManyCommands)
 			if (p.writing) {
 				p.len = random.between(1, room);
 				p.seed = random.next();
-				fill(memory.at(i * room), p.len, p.seed);
+				fill(memory.bytes(i * room), p.len, p.seed);
 			} else {
 				std::memset(memory.at(i * room), 0, p.len);
 			}

@@ -8,9 +8,20 @@
 # shellcheck source-path=SCRIPTDIR disable=SC2119,SC2317
 . "$(dirname "$0")/../lib.sh"
 
+rawput=$(dirname "$0")/../../../build/tools/libkdirect/examples/rawput
+
 need "a raw listener" kdirect listener add raw addr "$PEER" port "$port" mode raw hold
 matches "it is shown" "$(kdirect -d listener show raw)" 'mode raw hold yes'
 gtests raw raw_test "$PEER" "$port"
+
+need "no channel is left" wait_for 10 no_channels
+need "a channel for an example" kdirect channel add r0 to "$PEER:$port" mode raw hold
+start put "$rawput" r0 put "hello there"
+need "its peer" wait_for 10 test -c /dev/kdirect/raw.0
+is "what one end writes is in the other's memory" "$("$rawput" raw.0 take 2>&1)" "hello there"
+ends "and it hears of that" put 20 0
+expect_error 'no channel or mapping of that name' "$rawput" raw.7 take
+kdirect channel del r0 >/dev/null 2>&1
 
 need "no channel is left" wait_for 10 no_channels
 start held kdirect channel add r1 to "$PEER:$port" mode raw private-data 6869

@@ -19,7 +19,8 @@
  *
  * May block: says the comment of each function; none that does not say so blocks.
  *
- * C11 or C++. For C++20 there is libkdirect.hh. Since version 0.1.
+ * C11 or C++. For C++20 there is libkdirect.hh, and for raw channels libkdirect_raw.h. Since
+ * version 0.1.
  */
 #ifndef LIBKDIRECT_H
 #define LIBKDIRECT_H
@@ -37,7 +38,7 @@ extern "C" {
 /* --- nodes ----------------------------------------------------------------------------- */
 
 /**
- * kdirect_open() - open the node of a channel or of a mapping
+ * kdirect_open() - open the node of a channel, raw or not, or of a mapping
  * @node: its name, or a path (with a slash)
  * @flags: O_RDONLY, O_WRONLY or O_RDWR, O_NONBLOCK, O_DIRECT; O_CLOEXEC is added
  *
@@ -54,17 +55,19 @@ int kdirect_open(const char *node, int flags);
  * enum kdirect_node_kind - what a file descriptor is
  * @KDIRECT_NODE_CHANNEL: messages
  * @KDIRECT_NODE_MAPPING: memory of the peer
+ * @KDIRECT_NODE_RAW: a raw channel (libkdirect_raw.h)
  */
 enum kdirect_node_kind {
 	KDIRECT_NODE_CHANNEL = 1,
 	KDIRECT_NODE_MAPPING = 2,
+	KDIRECT_NODE_RAW = 3,
 };
 
 /**
- * kdirect_kind_of() - whether a file descriptor is of a channel or of a mapping
+ * kdirect_kind_of() - what a file descriptor is of
  * @fd: any file descriptor
  *
- * Return: enum kdirect_node_kind, -ENOTTY (neither), -EBADF.
+ * Return: enum kdirect_node_kind, -ENOTTY (none of them), -EBADF.
  */
 int kdirect_kind_of(int fd);
 
@@ -159,7 +162,7 @@ ssize_t kdirect_recv(int fd, void *buffer, size_t size, int64_t timeout_ns);
 
 /**
  * kdirect_prep_read() - RDMA READ into memory of the program
- * @desc: all of it is written, as in the next five
+ * @desc: all of it is written, as in the next seven
  * @to: where to; it belongs to the operation until its completion
  * @length: bytes, 0 .. KDIRECT_DESC_LENGTH_MAX
  * @remote: where in the export, bytes
@@ -269,6 +272,48 @@ static inline void kdirect_prep_cmp_swap(struct kdirect_desc *desc, uint64_t rem
 	desc->compare = compare;
 }
 
+/**
+ * kdirect_prep_send() - send a message of a channel, or SEND of a raw one
+ * @desc: the descriptor
+ * @from: where from; it must not change until the completion
+ * @length: bytes, 0 .. max_message of the channel
+ * @user_data: comes back in the completion
+ */
+static inline void kdirect_prep_send(struct kdirect_desc *desc, const void *from, uint32_t length,
+				     uint64_t user_data)
+{
+	kdirect_prep_write(desc, from, length, 0, user_data);
+	desc->opcode = KDIRECT_OP_SEND;
+}
+
+/**
+ * kdirect_prep_recv() - receive a message of a channel, or RECV of a raw one
+ * @desc: the descriptor
+ * @to: where to; it belongs to the operation until its completion
+ * @length: bytes that there is room for; the completion says how many came
+ * @user_data: comes back in the completion
+ */
+static inline void kdirect_prep_recv(struct kdirect_desc *desc, void *to, uint32_t length,
+				     uint64_t user_data)
+{
+	kdirect_prep_read(desc, to, length, 0, user_data);
+	desc->opcode = KDIRECT_OP_RECV;
+}
+
+/**
+ * kdirect_desc_set_fixed() - of a descriptor: its memory is a fixed buffer's
+ * @desc: any but an atomic operation
+ * @buffer: index of the buffer
+ * @offset: where in the buffer, bytes
+ */
+static inline void kdirect_desc_set_fixed(struct kdirect_desc *desc, uint16_t buffer,
+					  uint64_t offset)
+{
+	desc->flags = (uint8_t)(desc->flags | KDIRECT_DESC_FIXED);
+	desc->buffer = buffer;
+	desc->addr = offset;
+}
+
 /* --- batches: many descriptors in one system call -------------------------------------- */
 
 struct kdirect_batch;
@@ -315,7 +360,7 @@ void kdirect_batch_clear(struct kdirect_batch *batch);
  * kdirect_batch_submit() - submit a batch, and reap what has completed
  * @batch: what the kernel takes leaves it, from the first descriptor on; the rest stays,
  *	see kdirect_batch_count()
- * @fd: of a mapping
+ * @fd: of a mapping or a channel
  * @done: completions; those of earlier calls for this open file come here, too
  * @room: so many fit there
  * @min: wait for so many, at most @room and KDIRECT_DESC_ENTRIES
@@ -338,7 +383,7 @@ int kdirect_batch_submit(struct kdirect_batch *batch, int fd, struct kdirect_com
  * kdirect_batch_run() - submit all of a batch, and wait for all of it
  * @batch: the batch; empty afterwards, unless the call returned an error or fewer than were
  *	in it
- * @fd: of a mapping; nothing else should be under way on this open file, since its
+ * @fd: of a mapping or a channel; nothing else should be under way on this open file, since its
  *	completions would be taken for those of the batch
  * @done: room for as many completions as the batch has descriptors; they come in no order
  * @flags: KDIRECT_SUBMIT_*
@@ -355,7 +400,7 @@ int kdirect_batch_run(struct kdirect_batch *batch, int fd, struct kdirect_comple
 
 /**
  * kdirect_reap() - take completions, and submit nothing
- * @fd: of a mapping
+ * @fd: of a mapping or a channel
  * @done: where to
  * @room: so many fit there
  * @min: wait for so many, at most @room and KDIRECT_DESC_ENTRIES
@@ -373,7 +418,7 @@ int kdirect_reap(int fd, struct kdirect_completion *done, uint32_t room, uint32_
 
 /**
  * kdirect_buffer_set() - register memory, or replace what the index stands for
- * @fd: of a mapping; the buffer is its open file's
+ * @fd: of a mapping or a channel; the buffer is its open file's
  * @index: 0 .. KDIRECT_BUFFERS - 1
  * @memory: writable; pinned and charged to RLIMIT_MEMLOCK
  * @length: bytes, 1 .. KDIRECT_BUFFER_MAX
@@ -387,7 +432,7 @@ int kdirect_buffer_set(int fd, uint32_t index, void *memory, size_t length);
 
 /**
  * kdirect_buffer_remove() - forget a buffer
- * @fd: of a mapping
+ * @fd: of a mapping or a channel
  * @index: 0 .. KDIRECT_BUFFERS - 1
  *
  * May be called at any time: operations that were submitted before still use the memory.
@@ -402,7 +447,7 @@ struct kdirect_ring;
 
 /**
  * kdirect_ring_create() - a pair of rings for an open file
- * @fd: of a mapping; it may be closed afterwards, but has the fixed buffers
+ * @fd: of a mapping or a channel; it may be closed afterwards, but has the fixed buffers
  * @setup: sq_entries, cq_entries, flags, thread_cpu and idle_ns; the rest is zero
  * @ring: set when 0 is returned; to be freed with kdirect_ring_free()
  *
@@ -559,6 +604,10 @@ int kdirect_ring_advance(struct kdirect_ring *ring, uint32_t n);
  * @KDIRECT_CALL_BUFFER: kdirect_buffer_set(), kdirect_buffer_remove()
  * @KDIRECT_CALL_RING_SETUP: kdirect_ring_create(), kdirect_ring_attach()
  * @KDIRECT_CALL_RING_ENTER: the other functions of rings
+ * @KDIRECT_CALL_CONNECT: kdirect_connect(), kdirect_reject()
+ * @KDIRECT_CALL_SHARE: kdirect_buffer_share()
+ * @KDIRECT_CALL_WORK: the result of a work request of a raw channel; kdirect_explain_work()
+ *	knows more
  */
 enum kdirect_call {
 	KDIRECT_CALL_OPEN = 1,
@@ -573,6 +622,9 @@ enum kdirect_call {
 	KDIRECT_CALL_BUFFER,
 	KDIRECT_CALL_RING_SETUP,
 	KDIRECT_CALL_RING_ENTER,
+	KDIRECT_CALL_CONNECT,
+	KDIRECT_CALL_SHARE,
+	KDIRECT_CALL_WORK,
 };
 
 /**

@@ -16,7 +16,7 @@
 // Since version 0.1.
 #pragma once
 
-#include <libkdirect.h>
+#include <libkdirect_raw.h>
 
 #include <cerrno>
 #include <chrono>
@@ -107,6 +107,18 @@ public:
 		return flags;
 	}
 	void set_flags(uint32_t flags) { check(KDIRECT_CALL_FLAGS, kdirect_set_flags(_fd, flags)); }
+
+	// Takes up to done.size() completions of descriptors, at least `min` if nothing comes
+	// between; returns how many.
+	size_t reap(std::span<kdirect_completion> done, uint32_t min = 1,
+		    Nanoseconds timeout = forever, uint32_t flags = 0)
+	{
+		int result = kdirect_reap(_fd, done.data(), detail::count(done.size()), min, flags,
+					  detail::ns(timeout));
+		if (detail::is_end_of_wait(result))
+			return 0;
+		return size_t(check(KDIRECT_CALL_SUBMIT, result));
+	}
 
 private:
 	int _fd;
@@ -205,26 +217,48 @@ public:
 		ssize_t length = ::pwrite(fd(), from.data(), from.size(), off_t(at));
 		return size_t(check(KDIRECT_CALL_IO, length < 0 ? -errno : length));
 	}
+};
 
-	// Takes up to done.size() completions of descriptors, at least `min` if nothing comes
-	// between; returns how many.
-	size_t reap(std::span<kdirect_completion> done, uint32_t min = 1,
-		    Nanoseconds timeout = forever, uint32_t flags = 0)
+// One QP towards any peer of the RDMA connection manager.
+class RawChannel : public File
+{
+public:
+	// A name or a path. ENOTTY where it is not of a raw channel.
+	explicit RawChannel(const std::string &node, int flags = O_RDWR)
+		: File(check(KDIRECT_CALL_OPEN, kdirect_open(node.c_str(), flags)))
 	{
-		int result = kdirect_reap(fd(), done.data(), detail::count(done.size()), min, flags,
-					  detail::ns(timeout));
-		if (detail::is_end_of_wait(result))
-			return 0;
-		return size_t(check(KDIRECT_CALL_SUBMIT, result));
+		(void)info();
+	}
+
+	kdirect_raw_info info() const
+	{
+		kdirect_raw_info info;
+		check(KDIRECT_CALL_INFO, kdirect_get_raw_info(fd(), &info));
+		return info;
+	}
+	// Of one that is held: connects, or accepts its peer.
+	void connect(const kdirect_raw_connect &terms)
+	{
+		check(KDIRECT_CALL_CONNECT, kdirect_connect(fd(), &terms));
+	}
+	void reject(std::span<const std::byte> data = {})
+	{
+		check(KDIRECT_CALL_CONNECT, kdirect_reject(fd(), data.data(), data.size()));
 	}
 };
 
-// Memory registered as a fixed buffer of a mapping; the mapping must outlive it.
+// Memory of the peer of a raw channel.
+struct Remote {
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+// Memory registered as a fixed buffer of an open file, which must outlive it.
 class Buffer
 {
 public:
-	Buffer(Mapping &mapping, uint16_t index, std::span<std::byte> memory)
-		: _fd(mapping.fd()), _index(index)
+	Buffer(File &file, uint16_t index, std::span<std::byte> memory)
+		: _fd(file.fd()), _index(index)
 	{
 		set(memory);
 	}
@@ -252,6 +286,14 @@ public:
 		      kdirect_buffer_set(_fd, _index, memory.data(), memory.size()));
 		_memory = memory;
 	}
+	// A key for the peer of a raw channel: KDIRECT_ACCESS_*
+	Remote share(uint32_t access)
+	{
+		kdirect_share key;
+		check(KDIRECT_CALL_SHARE, kdirect_buffer_share(_fd, _index, access, &key));
+		return {key.addr, key.rkey};
+	}
+	void unshare() { check(KDIRECT_CALL_SHARE, kdirect_buffer_share(_fd, _index, 0, nullptr)); }
 	uint16_t index() const noexcept { return _index; }
 	std::span<std::byte> memory() const noexcept { return _memory; }
 
@@ -297,15 +339,113 @@ public:
 		return add(kdirect_prep_cmp_swap, remote, compare, swap, user_data);
 	}
 
+	// Of channels, raw or not. `flags`, here and below: KDIRECT_DESC_FENCE, _SOLICITED, of
+	// raw ones.
+	bool send(std::span<const std::byte> from, uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return add(kdirect_prep_send, from.data(), detail::length(from.size()),
+			   user_data) &&
+		       change(flags);
+	}
+	bool recv(std::span<std::byte> to, uint64_t user_data = 0)
+	{
+		return add(kdirect_prep_recv, to.data(), detail::length(to.size()), user_data);
+	}
+	bool send(const Buffer &from, uint64_t offset, uint32_t length, uint64_t user_data = 0,
+		  uint8_t flags = 0)
+	{
+		return add(kdirect_prep_send, nullptr, length, user_data) && use(from, offset) &&
+		       change(flags);
+	}
+	bool recv(const Buffer &to, uint64_t offset, uint32_t length, uint64_t user_data = 0)
+	{
+		return add(kdirect_prep_recv, nullptr, length, user_data) && use(to, offset);
+	}
+
+	// Of raw channels.
+	bool read(std::span<std::byte> to, Remote remote, uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return read(to, remote.addr, user_data) && change(flags, remote.rkey);
+	}
+	bool write(std::span<const std::byte> from, Remote remote, uint64_t user_data = 0,
+		   uint8_t flags = 0)
+	{
+		return write(from, remote.addr, user_data) && change(flags, remote.rkey);
+	}
+	bool read(const Buffer &to, uint64_t offset, uint32_t length, Remote remote,
+		  uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return read(to, offset, length, remote.addr, user_data) &&
+		       change(flags, remote.rkey);
+	}
+	bool write(const Buffer &from, uint64_t offset, uint32_t length, Remote remote,
+		   uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return write(from, offset, length, remote.addr, user_data) &&
+		       change(flags, remote.rkey);
+	}
+	bool write_imm(std::span<const std::byte> from, Remote remote, uint32_t imm,
+		       uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return add(kdirect_prep_write_imm, from.data(), detail::length(from.size()),
+			   remote.addr, remote.rkey, imm, user_data) &&
+		       change(flags);
+	}
+	bool fetch_add(Remote remote, uint64_t operand, uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return fetch_add(remote.addr, operand, user_data) && change(flags, remote.rkey);
+	}
+	bool cmp_swap(Remote remote, uint64_t compare, uint64_t swap, uint64_t user_data = 0,
+		      uint8_t flags = 0)
+	{
+		return cmp_swap(remote.addr, compare, swap, user_data) &&
+		       change(flags, remote.rkey);
+	}
+	bool send_imm(std::span<const std::byte> from, uint32_t imm, uint64_t user_data = 0,
+		      uint8_t flags = 0)
+	{
+		return add(kdirect_prep_send_imm, from.data(), detail::length(from.size()), imm,
+			   user_data) &&
+		       change(flags);
+	}
+	bool send_inv(std::span<const std::byte> from, uint32_t rkey, uint64_t user_data = 0,
+		      uint8_t flags = 0)
+	{
+		return add(kdirect_prep_send_inv, from.data(), detail::length(from.size()), rkey,
+			   user_data) &&
+		       change(flags);
+	}
+	bool local_inv(uint32_t rkey, uint64_t user_data = 0, uint8_t flags = 0)
+	{
+		return add(kdirect_prep_local_inv, rkey, user_data) && change(flags);
+	}
+
 private:
 	template <typename Prep, typename... Values>
 	bool add(Prep prep, Values... values)
 	{
-		kdirect_desc *desc = static_cast<Queue *>(this)->next();
-		if (desc)
-			prep(desc, values...);
-		return desc;
+		_last = static_cast<Queue *>(this)->next();
+		if (_last)
+			prep(_last, values...);
+		return _last;
 	}
+	bool use(const Buffer &buffer, uint64_t offset)
+	{
+		kdirect_desc_set_fixed(_last, buffer.index(), offset);
+		return true;
+	}
+	bool change(uint8_t flags)
+	{
+		kdirect_desc_add_flags(_last, flags);
+		return true;
+	}
+	bool change(uint8_t flags, uint32_t rkey)
+	{
+		kdirect_desc_set_key(_last, rkey);
+		return change(flags);
+	}
+
+	kdirect_desc *_last = nullptr; // that was added
 };
 
 // Many descriptors in one system call.
@@ -321,10 +461,10 @@ public:
 	void clear() { kdirect_batch_clear(_batch.get()); }
 
 	// Returns how many have completed; what the kernel did not take is left in the batch.
-	size_t submit(Mapping &mapping, std::span<kdirect_completion> done, uint32_t min = 0,
+	size_t submit(File &file, std::span<kdirect_completion> done, uint32_t min = 0,
 		      Nanoseconds timeout = forever, uint32_t flags = 0)
 	{
-		int result = kdirect_batch_submit(_batch.get(), mapping.fd(), done.data(),
+		int result = kdirect_batch_submit(_batch.get(), file.fd(), done.data(),
 						  detail::count(done.size()), min, flags,
 						  detail::ns(timeout));
 		if (detail::is_end_of_wait(result))
@@ -332,12 +472,12 @@ public:
 		return size_t(check(KDIRECT_CALL_SUBMIT, result));
 	}
 	// All of it; `done` must have room for all. Fewer, if the time was over.
-	std::span<kdirect_completion> run(Mapping &mapping, std::span<kdirect_completion> done,
+	std::span<kdirect_completion> run(File &file, std::span<kdirect_completion> done,
 					  Nanoseconds timeout = forever, uint32_t flags = 0)
 	{
 		int result = done.size() < size()
 				     ? -EINVAL
-				     : kdirect_batch_run(_batch.get(), mapping.fd(), done.data(),
+				     : kdirect_batch_run(_batch.get(), file.fd(), done.data(),
 							 flags, detail::ns(timeout));
 		if (detail::is_end_of_wait(result))
 			return done.first(0);
@@ -364,9 +504,9 @@ class Ring : public Descriptors<Ring>
 {
 public:
 	// KDIRECT_RING_*; with KDIRECT_RING_THREAD on that CPU, or any for -1.
-	Ring(Mapping &mapping, uint32_t sq_entries, uint32_t cq_entries, uint32_t flags = 0,
+	Ring(File &file, uint32_t sq_entries, uint32_t cq_entries, uint32_t flags = 0,
 	     Nanoseconds idle = std::chrono::milliseconds(1), int cpu = -1)
-		: _ring(create(mapping, sq_entries, cq_entries, flags, idle, cpu))
+		: _ring(create(file, sq_entries, cq_entries, flags, idle, cpu))
 	{
 	}
 
@@ -420,7 +560,7 @@ private:
 	struct Free {
 		void operator()(kdirect_ring *ring) const { kdirect_ring_free(ring); }
 	};
-	static kdirect_ring *create(Mapping &mapping, uint32_t sq_entries, uint32_t cq_entries,
+	static kdirect_ring *create(File &file, uint32_t sq_entries, uint32_t cq_entries,
 				    uint32_t flags, Nanoseconds idle, int cpu)
 	{
 		bool threaded = flags & KDIRECT_RING_THREAD;
@@ -431,7 +571,7 @@ private:
 		setup.thread_cpu = threaded ? cpu : 0;
 		setup.idle_ns = threaded ? uint64_t(idle.count()) : 0;
 		kdirect_ring *ring;
-		check(KDIRECT_CALL_RING_SETUP, kdirect_ring_create(mapping.fd(), &setup, &ring));
+		check(KDIRECT_CALL_RING_SETUP, kdirect_ring_create(file.fd(), &setup, &ring));
 		return ring;
 	}
 	static uint32_t waited(int result)
@@ -450,6 +590,14 @@ inline std::string explain(const kdirect_desc &desc, const kdirect_completion &c
 {
 	char text[256];
 	return kdirect_explain_desc(text, sizeof(text), &desc, info, completion.result,
+				    completion.status);
+}
+
+// The same about a work request of a raw channel.
+inline std::string explain_work(const kdirect_desc &desc, const kdirect_completion &completion)
+{
+	char text[256];
+	return kdirect_explain_work(text, sizeof(text), &desc, completion.result,
 				    completion.status);
 }
 

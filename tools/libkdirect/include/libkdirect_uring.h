@@ -16,7 +16,7 @@
 /**
  * kdirect_uring_prep() - a descriptor as IORING_OP_URING_CMD
  * @sqe: of a ring with IORING_SETUP_SQE128; all 128 bytes are written
- * @fd: of a mapping
+ * @fd: of a mapping or a channel
  * @desc: copied; @user_data of it comes back in the CQE
  */
 static inline void kdirect_uring_prep(struct io_uring_sqe *sqe, int fd,
