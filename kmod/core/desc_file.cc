@@ -138,7 +138,7 @@ void kd_desc_file::give_back(Request *request)
 {
 	if (!request->command || channel->raw)
 		room[request->opcode == KDIRECT_OP_RECV]++;
-	(request->command ? commands->free : free).push_front(request);
+	(commands && request->command ? commands->free : free).push_front(request);
 	if (commands && commands->waiters)
 		waitq.wake(0);
 	if (ring && std::exchange(ring->starved, false)) {

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
+#include "dma.h"
 #include "shim.h"
 
 /* A range that is contiguous for the device. */

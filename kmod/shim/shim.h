@@ -12,7 +12,6 @@
 #include "compat/compat.h"
 
 #include <linux/completion.h>
-#include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
@@ -162,12 +161,6 @@ struct kd_ib_device {
 
 extern struct workqueue_struct *kd_workqueue;
 extern struct ib_client kd_ib_client;
-
-/* What the device has at @addr is a copy, or what it stores there must be synced otherwise. */
-static inline bool kd_dma_has_copy(struct ib_device *dev, u64 addr)
-{
-	return !ib_uses_virt_dma(dev) && dma_need_sync(dev->dma_device, addr);
-}
 
 static inline struct ib_device *kd_qp_device(const struct kd_qp *qp)
 {

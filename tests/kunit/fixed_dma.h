@@ -7,7 +7,7 @@
 #ifndef KDIRECT_KUNIT_FIXED_DMA_H
 #define KDIRECT_KUNIT_FIXED_DMA_H
 
-#include <rdma/ib_verbs.h>
+#include "dma.h"
 
 int kdk_dma_map(struct ib_device *dev, struct sg_table *table, enum dma_data_direction dir,
 		unsigned long attrs);

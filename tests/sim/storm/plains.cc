@@ -216,11 +216,15 @@ void Schedule::Talk::look()
 	}
 }
 
-/* As a process that ends: its commands do, too, and with them the channel. */
+/* As a process that ends: its commands do, too, in a worker or posted, and with these the
+ * channel.
+ */
 void Schedule::Talk::leave()
 {
-	for (const auto &[number, command] : commands)
+	for (const auto &[number, command] : commands) {
 		command->orphan = true;
+		ring.cancel(*command);
+	}
 	if (!commands.empty() && own.chance(50) && !ring.finish(60 * sec))
 		fail("commands of io_uring outlive their process");
 }
