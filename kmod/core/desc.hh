@@ -60,6 +60,17 @@ private:
 };
 
 struct Commands; // uring.hh
+struct IoSlot;   // queue.hh
+
+// Parts of requests that have their slots, and are posted with one doorbell.
+struct MapBatch {
+	kd_io ios[KD_CHAIN_MAX];
+	IoSlot *slots[KD_CHAIN_MAX];
+	uint32_t nr, sges;
+	Queue *queue;           // theirs
+	bool polls;             // who submitted them looks for their completions
+	std::atomic<bool> left; // by a command, to be posted with the next one
+};
 
 } // namespace kd
 
@@ -95,6 +106,7 @@ struct kd_desc_file {
 				   kd::SubmitterMemory &memory);
 	kd::Status run_mapped(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
 			      const kd_uring_call &call);
+	void post_mapped(kd::Sleepable s); // what run_mapped() has left
 	kd::Status run_raw(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
 			   const kd_uring_call &call);
 	kd::Status run_message(kd::Sleepable s, kd::Request &request, const kdirect_desc &desc,
@@ -126,8 +138,8 @@ struct kd_desc_file {
 
 	kd::Mutex<KD_LOCK_SUBMIT> submit_lock;
 	kd::FixedBuffer **buffers = nullptr; // submit_lock, as these
-	kd_io *ios = nullptr;
-	kd_raw_wr *wrs = nullptr; // instead, of a raw channel
+	kd::MapBatch *batch = nullptr;       // of a mapping
+	kd_raw_wr *wrs = nullptr;            // instead, of a raw channel
 	kd_chain *chain = nullptr;
 	kd::Message *messages = nullptr; // instead, of a session
 

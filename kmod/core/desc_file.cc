@@ -42,8 +42,8 @@ Status kd_desc_file::prepare(Sleepable s)
 	if (!buffers)
 		buffers = create_array<FixedBuffer *>(s, KDIRECT_BUFFERS);
 	bool session = is_session();
-	if (mapping && !ios)
-		ios = create_array<kd_io>(s, KD_CHAIN_MAX);
+	if (mapping && !batch)
+		batch = create_array<MapBatch>(s, 1);
 	if (!mapping && channel->raw && !wrs)
 		wrs = create_array<kd_raw_wr>(s, KD_CHAIN_MAX);
 	if (session && !messages)
@@ -51,7 +51,7 @@ Status kd_desc_file::prepare(Sleepable s)
 	if (!session && !chain)
 		if (Status st = kd_chain_create(&chain); !st.ok())
 			return st;
-	if (!buffers || (!ios && !wrs && !messages))
+	if (!buffers || (!batch && !wrs && !messages))
 		return KD_ENOMEM;
 	auto *made = create_array<Request>(s, KDIRECT_DESC_ENTRIES);
 	if (!made)
@@ -95,7 +95,7 @@ void kd_desc_file::put_later()
 void kd_desc_file::end(Sleepable s)
 {
 	kd_free(buffers);
-	kd_free(ios);
+	kd_free(batch);
 	kd_free(wrs);
 	kd_chain_free(chain);
 	kd_free(messages);

@@ -1,13 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Submitting descriptors of a mapping: each becomes a request, each of its parts takes a
 // slot, and what has its slot is posted with one doorbell. Nobody holds such slots while he
-// waits, for other slots or for his own memory: before that everything is posted.
+// waits, for other slots or for his own memory: before that everything is posted. Commands of
+// io_uring that a program issues with one call may share a doorbell, too: what they leave in
+// the batch is posted by whoever submits next, at the latest when io_uring says that this was
+// all, or that the program sleeps.
 #include "desc_source.hh"
 
 using namespace kd;
 
 namespace
 {
+
+// --- posting ---------------------------------------------------------------------------
+
+// 0, or why none of them is posted.
+int post(const DescFile &file, MapBatch &batch)
+{
+	Queue &queue = *batch.queue;
+	SpinGuard guard(queue.tx_lock);
+	int err = file.mapping->refusal();
+	if (queue.sealed || err)
+		return err ? err : KD_EPIPE;
+	for (uint32_t i = 0; i < batch.nr; i++)
+		batch.slots[i]->phase = IoSlot::Phase::Posted;
+	if (IoSlot *first = batch.slots[0]; first->large)
+		err = kd_rw_post(queue.qp, &first->rw, &first->cqe);
+	else
+		err = kd_post_chain(queue.qp, file.chain, batch.ios, batch.nr);
+	if (err) {
+		for (uint32_t i = 0; i < batch.nr; i++)
+			batch.slots[i]->phase = IoSlot::Phase::Claimed;
+		return KD_EIO;
+	}
+	if (queue.io_posted == 0)
+		queue.io_since_ns = kd_now_ns();
+	queue.io_posted += batch.nr;
+	queue.descs.add(batch.nr);
+	queue.desc_posts.add();
+	for (uint32_t i = 0; i < batch.nr; i++) {
+		const IoSlot &slot = *batch.slots[i];
+		if (slot.atomic) {
+			queue.map_atomics.add();
+			continue;
+		}
+		(slot.write ? queue.map_writes : queue.map_reads).add();
+		(slot.write ? queue.map_write_bytes : queue.map_read_bytes).add(slot.length);
+		if (slot.large)
+			queue.map_pinned_bytes.add(slot.length);
+		queue.claimed_io -= slot.large;
+	}
+	return 0;
+}
+
+// It is not posted.
+void give_back(IoSlot *slot, int err)
+{
+	Request *request = std::exchange(slot->request, nullptr);
+	Queue &queue = *slot->queue;
+	slot->atomic = false;
+	slot->fixed = nullptr;
+	if (slot->large) {
+		kd_rw_release(queue.qp, &slot->rw, slot->pages, slot->write);
+		kd_pages_free(std::exchange(slot->pages, nullptr));
+	}
+	queue.unclaim_io(slot);
+	request->part_done(err, 0, 0);
+}
+
+// With one doorbell; submit_lock.
+void flush_batch(const DescFile &file, MapBatch &batch)
+{
+	if (!batch.nr)
+		return;
+	if (int err = post(file, batch))
+		for (uint32_t i = 0; i < batch.nr; i++)
+			give_back(batch.slots[i], err);
+	else if (batch.queue->kind == Queue::queue_poll && !batch.polls)
+		batch.queue->arm();
+	batch.nr = batch.sges = 0;
+	batch.left.store(false, std::memory_order_release);
+}
+
+// --- one call ---------------------------------------------------------------------------
 
 // One batch, on one queue; submit_lock.
 class MapSubmission
@@ -16,14 +91,18 @@ public:
 	MapSubmission(DescFile &f, bool poll, SubmitterMemory &m,
 		      const kd_uring_call *command = nullptr)
 		: file(f), mapping(*f.mapping), channel(*f.channel), polls(poll),
-		  queue(channel.io_queue(poll)), memory(m), call(command),
+		  queue(channel.io_queue(poll)), batch(*f.batch), memory(m), call(command),
 		  nowait(command && command->nowait)
 	{
+		if (batch.queue != &queue || batch.polls != polls)
+			flush();
+		batch.queue = &queue;
+		batch.polls = polls;
 	}
 	Status begin(Sleepable s, Request &request, const kdirect_desc &d);
 	Status run(Sleepable s, Request &request, const kdirect_desc &d);
 	bool read_user(void *to, uint64_t from, uint32_t len);
-	void flush();
+	void flush() { flush_batch(file, batch); }
 
 private:
 	Status check(const kdirect_desc &d) const;
@@ -40,85 +119,17 @@ private:
 	Status make_room(uint32_t entries);
 	IoSlot *claim(Sleepable s, bool large, Status &st);
 	kd_io &add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind);
-	int post();
-	void give_back(IoSlot *slot, int err);
 
 	DescFile &file;
 	Mapping &mapping;
 	Channel &channel;
 	const bool polls;
 	Queue &queue;
+	MapBatch &batch;
 	SubmitterMemory &memory;
-	const kd_uring_call *call;   // or it is one command of io_uring
-	const bool nowait;           // which posts nothing if it cannot post all
-	IoSlot *slots[KD_CHAIN_MAX]; // with DescFile::ios: to be posted
-	uint32_t nr = 0, sges = 0;
+	const kd_uring_call *call; // or it is one command of io_uring
+	const bool nowait;         // which posts nothing if it cannot post all
 };
-
-// --- posting ---------------------------------------------------------------------------
-
-// 0, or why none of them is posted.
-int MapSubmission::post()
-{
-	SpinGuard guard(queue.tx_lock);
-	int err = mapping.refusal();
-	if (queue.sealed || err)
-		return err ? err : KD_EPIPE;
-	for (uint32_t i = 0; i < nr; i++)
-		slots[i]->phase = IoSlot::Phase::Posted;
-	if (slots[0]->large)
-		err = kd_rw_post(queue.qp, &slots[0]->rw, &slots[0]->cqe);
-	else
-		err = kd_post_chain(queue.qp, file.chain, file.ios, nr);
-	if (err) {
-		for (uint32_t i = 0; i < nr; i++)
-			slots[i]->phase = IoSlot::Phase::Claimed;
-		return KD_EIO;
-	}
-	if (queue.io_posted == 0)
-		queue.io_since_ns = kd_now_ns();
-	queue.io_posted += nr;
-	queue.descs.add(nr);
-	queue.desc_posts.add();
-	for (uint32_t i = 0; i < nr; i++) {
-		const IoSlot &slot = *slots[i];
-		if (slot.atomic) {
-			queue.map_atomics.add();
-			continue;
-		}
-		(slot.write ? queue.map_writes : queue.map_reads).add();
-		(slot.write ? queue.map_write_bytes : queue.map_read_bytes).add(slot.length);
-		if (slot.large)
-			queue.map_pinned_bytes.add(slot.length);
-		queue.claimed_io -= slot.large;
-	}
-	return 0;
-}
-
-void MapSubmission::give_back(IoSlot *slot, int err)
-{
-	Request *request = std::exchange(slot->request, nullptr);
-	slot->atomic = false;
-	slot->fixed = nullptr;
-	if (slot->large) {
-		kd_rw_release(queue.qp, &slot->rw, slot->pages, slot->write);
-		kd_pages_free(std::exchange(slot->pages, nullptr));
-	}
-	queue.unclaim_io(slot);
-	request->part_done(err, 0, 0);
-}
-
-void MapSubmission::flush()
-{
-	if (!nr)
-		return;
-	if (int err = post())
-		for (uint32_t i = 0; i < nr; i++)
-			give_back(slots[i], err);
-	else if (queue.kind == Queue::queue_poll && !polls)
-		queue.arm();
-	nr = sges = 0;
-}
 
 // --- slots -----------------------------------------------------------------------------
 
@@ -141,7 +152,7 @@ IoSlot *MapSubmission::claim(Sleepable s, bool large, Status &st)
 // For one more WR, with so many entries of a fixed buffer.
 Status MapSubmission::make_room(uint32_t entries)
 {
-	if (nr < KD_CHAIN_MAX && sges + entries <= KD_CHAIN_SGES)
+	if (batch.nr < KD_CHAIN_MAX && batch.sges + entries <= KD_CHAIN_SGES)
 		return {};
 	if (nowait)
 		return KD_EAGAIN;
@@ -161,7 +172,7 @@ kd_io &MapSubmission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t
 	slot->write = request.opcode == KDIRECT_OP_WRITE;
 	slot->pos = pos;
 	slot->length = len;
-	kd_io &io = file.ios[nr];
+	kd_io &io = batch.ios[batch.nr];
 	io = {};
 	io.kind = kind;
 	io.write = slot->write;
@@ -170,7 +181,7 @@ kd_io &MapSubmission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t
 	io.addr = key.addr;
 	io.cqe = &slot->cqe;
 	io.dma = &slot->buf;
-	slots[nr++] = slot;
+	batch.slots[batch.nr++] = slot;
 	SpinGuard guard(file.lock);
 	request.left++;
 	return io;
@@ -202,7 +213,7 @@ Status MapSubmission::fixed_part(Sleepable s, Request &request, const kdirect_de
 	kd_io &io = add(slot, request, d.remote + done, len, KD_IO_FIXED);
 	io.fixed = slot->fixed = request.buffer->memory;
 	io.offset = slot->offset = offset;
-	sges += used;
+	batch.sges += used;
 	return {};
 }
 
@@ -357,16 +368,24 @@ Status MapSubmission::begin(Sleepable s, Request &request, const kdirect_desc &d
 
 Status MapSubmission::run(Sleepable s, Request &request, const kdirect_desc &d)
 {
+	constexpr uint32_t usual_parts = 2, usual_sges = 8;
+	if (batch.nr + usual_parts > KD_CHAIN_MAX || batch.sges + usual_sges > KD_CHAIN_SGES)
+		flush();
+	const uint32_t others = batch.nr, their_sges = batch.sges;
 	request.events = queue.kind == Queue::queue_poll && !polls;
 	if (request.events)
 		channel.sleepers.fetch_add(1);
 	Status st = begin(s, request, d);
 	if (st.err() == KD_EAGAIN) {
-		while (nr)
-			give_back(slots[--nr], KD_EAGAIN);
+		while (batch.nr > others)
+			give_back(batch.slots[--batch.nr], KD_EAGAIN);
+		batch.sges = batch.nr ? their_sges : 0;
 		return mapping.refusal() ? Status(mapping.refusal()) : st;
 	}
-	flush();
+	if (nowait && batch.nr && kd_uring_plug(call))
+		batch.left.store(true, std::memory_order_release);
+	else
+		flush();
 	return st;
 }
 
@@ -387,4 +406,9 @@ Status kd_desc_file::run_mapped(Sleepable s, Request &request, const kdirect_des
 {
 	SubmitterMemory memory(nullptr);
 	return MapSubmission(*this, call.polls, memory, &call).run(s, request, desc);
+}
+
+void kd_desc_file::post_mapped(Sleepable)
+{
+	flush_batch(*this, *batch);
 }

@@ -175,6 +175,18 @@ bool kd_desc_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
 	return over;
 }
 
+bool kd_desc_unplug(struct kd_desc_file *file) KD_NO_ANALYSIS
+{
+	Sleepable s = ShimEntry::may_sleep();
+	if (!file->batch->left.load(std::memory_order_acquire))
+		return true;
+	if (!file->submit_lock.try_lock())
+		return false;
+	file->post_mapped(s);
+	file->submit_lock.unlock();
+	return true;
+}
+
 uint32_t kd_desc_command_poll(struct kd_desc_file *file)
 {
 	return file->channel->poll_once(true);

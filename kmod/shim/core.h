@@ -184,6 +184,10 @@ struct kdirect_desc;
  */
 bool kd_desc_command(struct kd_desc_file *file, const struct kdirect_desc *desc,
 		     const struct kd_uring_call *call, struct kd_uring_end *end);
+/* [sleep] but waits for nobody: what kd_uring_plug() said that it would be called for. False:
+ * not now, since somebody submits; once more, soon
+ */
+bool kd_desc_unplug(struct kd_desc_file *file);
 /* [any] looks for completions of commands that are polled for; how many there were */
 uint32_t kd_desc_command_poll(struct kd_desc_file *file);
 

@@ -17,6 +17,11 @@ extern "C" {
  */
 int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len, bool to_memory,
 		   struct kd_pages **out);
+/* [any] inside kd_desc_command() only. True: the program issues more with the same call, and
+ * kd_desc_unplug() will be called for the command's file, after the last of them and before the
+ * program sleeps. False: there is no more, or no memory.
+ */
+bool kd_uring_plug(const struct kd_uring_call *call);
 /* [any] it is under way: its process is being killed, or ends */
 bool kd_uring_orphan(struct kd_uring *cmd);
 /* [any] a command that kd_desc_command() left under way has ended; it is gone with this */

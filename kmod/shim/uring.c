@@ -6,6 +6,8 @@
  * io_uring interrupts. What is posted cannot be recalled.
  */
 
+#include <linux/blkdev.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
@@ -78,6 +80,61 @@ int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len
 		return kd_from_errno(ret);
 	return kd_pages_borrow(&iter, offset_in_page(addr), out);
 }
+
+/* --- commands that share a doorbell -------------------------------------------------------- */
+
+/* io_uring plugs what it issues in one call; without a block layer there is no plug. */
+#ifdef CONFIG_BLOCK
+struct kd_plug {
+	struct blk_plug_cb	cb;
+	struct delayed_work	work;
+	struct file		*file;
+};
+
+static void kd_plug_work(struct work_struct *work)
+{
+	struct kd_plug *plug = container_of(to_delayed_work(work), struct kd_plug, work);
+
+	if (!kd_desc_unplug(plug->file->private_data)) {
+		queue_delayed_work(kd_workqueue, &plug->work, 1);
+		return;
+	}
+	fput(plug->file);
+	kfree(plug);
+}
+
+static void kd_plug_done(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct kd_plug *plug = container_of(cb, struct kd_plug, cb);
+
+	INIT_DELAYED_WORK(&plug->work, kd_plug_work);
+	if (from_schedule)
+		queue_delayed_work(kd_workqueue, &plug->work, 0);
+	else
+		kd_plug_work(&plug->work.work);
+}
+
+bool kd_uring_plug(const struct kd_uring_call *call)
+{
+	struct file *file = to_uring(call->cmd)->file;
+	struct blk_plug_cb *cb = blk_check_plugged(kd_plug_done, file, sizeof(struct kd_plug));
+	struct kd_plug *plug = container_of(cb, struct kd_plug, cb);
+
+	if (!cb)
+		return false;
+	if (!plug->file)
+		plug->file = get_file(file);
+	return true;
+}
+
+#else
+bool kd_uring_plug(const struct kd_uring_call *call)
+{
+	return false;
+}
+#endif
+
+/* --- issuing --------------------------------------------------------------------------------- */
 
 /* The program may still write to what is copied. */
 static void kd_uring_copy(struct kdirect_uring_cmd *to, const struct io_uring_cmd *cmd)

@@ -69,6 +69,7 @@
 	X(map_describe)                                                                            \
 	X(desc_command)                                                                            \
 	X(desc_command_poll)                                                                       \
+	X(desc_unplug)                                                                             \
 	X(raw_sent)                                                                                \
 	X(raw_received)                                                                            \
 	X(raw_control)                                                                             \

@@ -26,15 +26,6 @@ std::map<uint64_t, int> results(const Completions &list)
 	return out;
 }
 
-struct kd_channel_stats stats_of(World &w, const char *channel = "c0")
-{
-	struct kd_channel_stats stats {
-	};
-
-	EXPECT_TRUE(w.stats(channel, stats));
-	return stats;
-}
-
 TEST(Desc, WhatIsWrittenIsRead)
 {
 	for (uint64_t seed = 0; seed < 20; seed++)

@@ -21,6 +21,7 @@ namespace sim
 struct Node;
 struct Cm;
 struct Thread;
+struct Plug;
 
 enum class Context : uint8_t {
 	Process,
@@ -61,6 +62,7 @@ struct Fiber {
 	Cm *event_new = nullptr; /* a connection request's new id */
 	kd_work *work = nullptr; /* runs this work */
 	Thread *thread = nullptr;
+	Plug *plug = nullptr;    /* issues several commands: uring.h */
 	unsigned int pauses = 0; /* while it polls, in one call */
 	bool probing = false;    /* tests its condition although nobody woke it */
 	unsigned int slot = 0;   /* watch.h */

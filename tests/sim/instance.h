@@ -82,6 +82,7 @@
 #define kd_map_describe KD_OF(map_describe)
 #define kd_desc_command KD_OF(desc_command)
 #define kd_desc_command_poll KD_OF(desc_command_poll)
+#define kd_desc_unplug KD_OF(desc_unplug)
 #define kd_raw_sent KD_OF(raw_sent)
 #define kd_raw_received KD_OF(raw_received)
 #define kd_raw_control KD_OF(raw_control)

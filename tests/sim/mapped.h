@@ -34,6 +34,15 @@ struct Mapped : Pair {
 	Region *memory;
 };
 
+inline struct kd_channel_stats stats_of(World &w, const char *channel = "c0")
+{
+	struct kd_channel_stats stats {
+	};
+
+	EXPECT_TRUE(w.stats(channel, stats));
+	return stats;
+}
+
 /* A pair whose channel has a poll queue, too. */
 inline PairOptions polled(uint64_t seed = 1)
 {

@@ -16,6 +16,35 @@ Command *to_command(const kd_uring *cmd)
 	return reinterpret_cast<Command *>(const_cast<kd_uring *>(cmd));
 }
 
+/* Until the core has posted what it left. */
+void unplug_later(World &w, const std::shared_ptr<OpenMap> &held)
+{
+	w.spawn(
+		"unplug",
+		[&w, file = held]() mutable {
+			for (bool done = false; !done;) {
+				watch::acquire(&w.devnodes);
+				done = file->node->core->desc_unplug(file->file);
+				watch::release(file->file);
+				if (!done)
+					w.sched.sleep(1 * ms);
+			}
+			file.reset();
+		},
+		held->node);
+}
+
+/* `sleeps`: where the program does, nothing can be waited for. */
+void unplug(World &w, Plug &plug, bool sleeps)
+{
+	for (const auto &held : std::exchange(plug.files, {})) {
+		if (sleeps || !held->node->core->desc_unplug(held->file))
+			unplug_later(w, held);
+		if (!w.sched.current()->held.empty())
+			fail("the end of a plug returned with a lock held");
+	}
+}
+
 } // namespace
 
 void Command::issue(bool nowait)
@@ -68,7 +97,7 @@ void Command::end(const kd_uring_end &how)
 		file->node);
 }
 
-Command &Uring::submit(const kdirect_desc &desc, bool registered)
+Command &Uring::add(const kdirect_desc &desc, bool registered)
 {
 	Command &command = *commands.emplace_back(std::make_shared<Command>());
 
@@ -78,8 +107,43 @@ Command &Uring::submit(const kdirect_desc &desc, bool registered)
 	command.registered = registered;
 	command.file = file;
 	command.self = commands.back();
+	return command;
+}
+
+Command &Uring::submit(const kdirect_desc &desc, bool registered)
+{
+	Command &command = add(desc, registered);
+
 	world.call([&] { command.issue(true); }, "uring_cmd", file->node);
 	return command;
+}
+
+/* The program sleeps at some point between them, or does not. */
+bool Uring::submit_all(const std::vector<kdirect_desc> &descs, bool registered)
+{
+	std::vector<Command *> made;
+	bool any = false;
+
+	made.reserve(descs.size());
+	for (const kdirect_desc &desc : descs)
+		made.push_back(&add(desc, registered));
+	world.call(
+		[&] {
+			Plug plug;
+			std::size_t sleeps = world.sched.rng.below(2 * made.size() + 1);
+
+			for (std::size_t i = 0; i < made.size(); i++) {
+				world.sched.current()->plug = &plug;
+				made[i]->issue(true);
+				world.sched.current()->plug = nullptr;
+				any |= !plug.files.empty();
+				if (i == sleeps)
+					unplug(world, plug, true);
+			}
+			unplug(world, plug, false);
+		},
+		"uring_cmd", file->node);
+	return any;
 }
 
 uint32_t Uring::poll()
@@ -163,6 +227,22 @@ int kd_uring_pages(const struct kd_uring_call *call, uint64_t addr, uint32_t len
 	pages->len = len;
 	*out = reinterpret_cast<kd_pages *>(pages);
 	return 0;
+}
+
+bool kd_uring_plug(const struct kd_uring_call *call)
+{
+	World &w = world();
+	Plug *plug = w.sched.current()->plug;
+	const std::shared_ptr<OpenMap> &file = to_command(call->cmd)->file;
+
+	w.enter(__func__, false);
+	if (!call->nowait)
+		fail("kd_uring_plug() by a worker");
+	if (!plug || w.inject(Op::Alloc))
+		return false;
+	if (std::ranges::find(plug->files, file) == plug->files.end())
+		plug->files.push_back(file);
+	return true;
 }
 
 bool kd_uring_orphan(struct kd_uring *cmd)

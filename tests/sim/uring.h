@@ -33,6 +33,11 @@ struct Command {
 	std::shared_ptr<Command> self;
 };
 
+/* What io_uring issues in one call. */
+struct Plug {
+	std::vector<std::shared_ptr<OpenMap>> files; /* that are told at the end */
+};
+
 /* A ring, and one open file that it is used with. */
 class Uring
 {
@@ -46,6 +51,8 @@ public:
 
 	/* As io_uring_enter() of one SQE: never blocks. */
 	Command &submit(const kdirect_desc &desc, bool registered = false);
+	/* As io_uring_enter() of so many. True: some were left to share a doorbell. */
+	bool submit_all(const std::vector<kdirect_desc> &descs, bool registered = false);
 	/* Runs the world until all commands have ended, and polls, if they are polled for. */
 	bool finish(uint64_t timeout = 60 * sec);
 	/* submit() and finish() */
@@ -59,6 +66,8 @@ public:
 	std::vector<std::shared_ptr<Command>> commands;
 
 private:
+	Command &add(const kdirect_desc &desc, bool registered);
+
 	World &world;
 	std::shared_ptr<OpenMap> file;
 	UringSetup setup;

@@ -268,11 +268,30 @@ bool Schedule::by_uring(Batch &batch, Rng &rng)
 	Uring ring(*w, batch.file, setup);
 
 	while (batch.begun < batch.descs.size()) {
-		kdirect_desc desc = batch.descs[batch.begun++];
-		bool registered = !(desc.flags & KDIRECT_DESC_FIXED) && desc.addr && rng.chance(50);
+		std::vector<kdirect_desc> some;
+		bool registered = rng.chance(30);
+		auto can_be = [](const kdirect_desc &desc) {
+			return !(desc.flags & KDIRECT_DESC_FIXED) && desc.addr;
+		};
 
-		desc.user_data = 0;
-		ring.submit(desc, registered);
+		for (uint64_t n = rng.chance(30) ? 1 : rng.range(2, 20);
+		     n && batch.begun < batch.descs.size(); n--) {
+			kdirect_desc desc = batch.descs[batch.begun];
+
+			if (registered && !can_be(desc) && !some.empty())
+				break;
+			registered = registered && can_be(desc);
+			desc.user_data = 0;
+			some.push_back(desc);
+			batch.begun++;
+		}
+		if (some.size() == 1)
+			ring.submit(some[0], registered);
+		else
+			reach->plugged += ring.submit_all(some, registered);
+		/* a worker prepares the file for the first */
+		if (rng.chance(60))
+			(void)ring.finish(300 * sec);
 		if (setup.polls && rng.chance(20))
 			(void)ring.poll();
 		if (rng.chance(10))

@@ -137,8 +137,9 @@ void print(const Reach &r, std::FILE *to)
 		     each(r.messages), each(r.large), each(r.bytes), each(r.pings), each(r.ends));
 	std::fprintf(to,
 		     "mappings: %.2f exports, %.2f open files, %.0f bytes moved, %.2f asynchronous "
-		     "transfers\n",
-		     each(r.exports), each(r.mapped), each(r.map_bytes), each(r.map_async));
+		     "transfers, %.2f commands of io_uring, %.3f times some shared a doorbell\n",
+		     each(r.exports), each(r.mapped), each(r.map_bytes), each(r.map_async),
+		     each(r.commands), each(r.plugged));
 	std::fprintf(to,
 		     "raw channels: %.2f open files, %.2f work requests done, %.2f messages told "
 		     "apart, %.2f commands of io_uring, memory of %.2f receives registered\n",
@@ -203,6 +204,7 @@ std::vector<std::string> missing(const Reach &r)
 	      std::pair{r.message_descs, "a message by a descriptor"},
 	      std::pair{r.unreaped, "completions that cannot be written"},
 	      std::pair{r.commands, "a command of io_uring"},
+	      std::pair{r.plugged, "commands of io_uring of one call"},
 	      std::pair{r.plain_files, "an open raw channel"},
 	      std::pair{r.plain_descs, "a work request of one"},
 	      std::pair{r.plain_messages, "a message of one"},

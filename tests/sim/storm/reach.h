@@ -63,7 +63,8 @@ constexpr std::size_t no_channel = nr_states; /* a phase */
 struct Reach {
 	uint64_t schedules, turns, steps_longest, faultless;
 	uint64_t connects, live, messages, large, bytes, ends, pings, refused;
-	uint64_t exports, mapped, map_bytes, map_async, map_descs, ring_descs, unreaped, commands;
+	uint64_t exports, mapped, map_bytes, map_async, map_descs, ring_descs, unreaped, commands,
+		plugged;
 	uint64_t plain_files, plain_descs, plain_messages, plain_commands, registered;
 	uint64_t message_descs;
 	uint64_t quiet, credits_checked, waits_checked, watched, races;

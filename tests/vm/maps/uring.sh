@@ -17,6 +17,14 @@ need "an export" kdirect export add mem0 listener store size $size
 need "a mapping of it" kdirect map add m0 channel c0 export mem0
 
 gtests commands uring_test $m $size
+
+# 641 commands, 32 with one call
+descs=$(counted c0 descs)
+posts=$(counted c0 desc_posts)
+gtests doorbells uring_test $m $size --gtest_filter='*OneCallForMany'
+descs=$(($(counted c0 descs) - descs))
+posts=$(($(counted c0 desc_posts) - posts))
+check "commands of one call share doorbells ($descs, $posts)" test "$descs" -ge 641 -a $((posts * 4)) -le "$descs"
 check "no buffer is left" wait_for 10 no_fixed c0
 
 # loads: in each kind of ring

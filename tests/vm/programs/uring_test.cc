@@ -428,6 +428,35 @@ TEST_F(Uring, AnyBytes)
 	}
 }
 
+// With one call for 32 at a time, of a file that is prepared; uring.sh counts the doorbells.
+TEST_F(Uring, OneCallForMany)
+{
+	constexpr unsigned batch = 32;
+	CommandRing ring(batch);
+	Memory memory(batch * page);
+	ASSERT_EQ(set_buffer(fd, 0, memory.at(), memory.length), 0);
+	ASSERT_EQ(one(ring, fixed(false, 0, 0, page, 0)).res, int(page));
+	for (unsigned round = 0; round < 20; round++) {
+		bool write = round % 2 == 0;
+		if (write)
+			fill(memory.bytes(0), memory.length, round);
+		else
+			std::memset(memory.at(), 0, memory.length);
+		for (unsigned i = 0; i < batch; i++)
+			ring.push(fd, fixed(write, 0, i * page, page, i * page), i);
+		ASSERT_EQ(ring.go(), 0);
+		for (unsigned i = 0; i < batch; i++) {
+			CommandRing::Result r;
+			ASSERT_TRUE(ring.wait(r));
+			EXPECT_EQ(r.res, int(page));
+		}
+		if (!write) {
+			EXPECT_EQ(content(memory.length, round - 1),
+				  std::vector<uint8_t>(memory.at(), memory.at() + memory.length));
+		}
+	}
+}
+
 // --- beside others -----------------------------------------------------------------------
 
 // Completions that nobody reaps by ioctl hinder no command, and none comes there.
