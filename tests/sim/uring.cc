@@ -160,6 +160,7 @@ uint32_t Uring::poll()
 			[&] {
 				watch::acquire(&world.devnodes);
 				found = held->node->core->desc_command_poll(held->file);
+				watch::release(held->file);
 			},
 			"uring_cmd_iopoll", held->node);
 		break;
