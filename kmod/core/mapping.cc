@@ -97,7 +97,7 @@ bool kd_mapping::hear(const MapInfo &info)
 		size = info.size;
 		instance = info.instance;
 		read_only = info.read_only || params.read_only;
-		atomics = info.atomics && channel->atomics;
+		atomics = info.atomics && channel->atomics && !channel->iwarp;
 		key_bytes = info.key_bytes;
 		talk = MapTalk::Answered;
 		break;

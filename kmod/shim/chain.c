@@ -26,7 +26,7 @@ static struct ib_rdma_wr kd_chain_rdma(const struct kd_io *io, struct ib_sge *sg
 			.sg_list	= sge,
 			.num_sge	= nr,
 			.opcode		= io->write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ,
-			.send_flags	= IB_SEND_SIGNALED,
+			.send_flags	= io->cqe ? IB_SEND_SIGNALED : 0,
 		},
 		.remote_addr	= io->addr,
 		.rkey		= io->rkey,
@@ -77,9 +77,12 @@ int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *
 	for (i = 0; i < nr; i++, sge += used) {
 		struct ib_send_wr *wr = &chain->wrs[i].rdma.wr;
 
-		used = kd_chain_sges(qp, &ios[i], sge);
+		used = ios[i].kind == KD_IO_NOTHING ? 1 : kd_chain_sges(qp, &ios[i], sge);
 		if (ios[i].kind == KD_IO_CMP_SWAP || ios[i].kind == KD_IO_FETCH_ADD)
 			chain->wrs[i].atomic = kd_chain_atomic(&ios[i], sge);
+		else if (ios[i].kind == KD_IO_NOTHING)
+			chain->wrs[i].rdma = kd_read_nothing(qp, ios[i].cqe, ios[i].addr,
+							     ios[i].rkey, sge);
 		else
 			chain->wrs[i].rdma = kd_chain_rdma(&ios[i], sge, used);
 		if (last)

@@ -197,6 +197,9 @@ void kd_cq_kick(struct kd_cq *cq);
 void kd_cq_fatal(struct kd_cq *cq, const char *what);
 /* [any] posts a chain with bottom halves disabled; KD_* */
 int kd_post_wrs(struct kd_qp *qp, const struct ib_send_wr *first);
+/* io.c: a READ of no bytes, with an entry for them */
+struct ib_rdma_wr kd_read_nothing(struct kd_qp *qp, struct kd_cqe *cqe, u64 addr, u32 rkey,
+				  struct ib_sge *sge);
 
 struct file;
 /* map_node.c: the rest of opening a mapping's node; a negative errno */

@@ -120,6 +120,8 @@ static enum ib_wr_opcode kdk_opcode(const struct kd_io *io)
 		return IB_WR_ATOMIC_CMP_AND_SWP;
 	case KD_IO_FETCH_ADD:
 		return IB_WR_ATOMIC_FETCH_AND_ADD;
+	case KD_IO_NOTHING:
+		return IB_WR_RDMA_READ;
 	default:
 		return io->write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
 	}
@@ -140,7 +142,7 @@ static void kdk_expect_posted(struct kunit *test, const struct kdk_wire *w, u32 
 		u32 len = 0, j;
 
 		KUNIT_EXPECT_EQ(test, p->wr.opcode, kdk_opcode(io));
-		KUNIT_EXPECT_EQ(test, p->wr.send_flags, IB_SEND_SIGNALED);
+		KUNIT_EXPECT_EQ(test, p->wr.send_flags, io->cqe ? IB_SEND_SIGNALED : 0);
 		KUNIT_EXPECT_PTR_EQ(test, p->wr.wr_cqe, to_cqe(io->cqe));
 		KUNIT_EXPECT_EQ(test, p->wr.next == NULL, i == nr - 1);
 		KUNIT_EXPECT_EQ(test, p->addr, io->addr);
@@ -155,6 +157,8 @@ static void kdk_expect_posted(struct kunit *test, const struct kdk_wire *w, u32 
 		if (io->kind == KD_IO_FIXED)
 			continue;
 		KUNIT_EXPECT_EQ(test, p->wr.num_sge, 1);
+		if (io->kind == KD_IO_NOTHING)
+			continue;
 		KUNIT_EXPECT_EQ(test, w->sges[p->first].addr, io->dma->addr);
 	}
 }
@@ -167,12 +171,12 @@ struct kdk_one {
 
 static const struct kdk_one ones[] = {
 	{ KD_IO_BUFFER, false, 1 }, { KD_IO_BUFFER, true, 4096 }, { KD_IO_BUFFER, false, 65536 },
-	{ KD_IO_CMP_SWAP, false, 8 }, { KD_IO_FETCH_ADD, false, 8 },
+	{ KD_IO_CMP_SWAP, false, 8 }, { KD_IO_FETCH_ADD, false, 8 }, { KD_IO_NOTHING, false, 0 },
 };
 
 static void kdk_describe_one(const struct kdk_one *one, char *desc)
 {
-	static const char * const names[] = { "buffer", "fixed", "swap", "add" };
+	static const char * const names[] = { "buffer", "fixed", "swap", "add", "nothing" };
 
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s %s %u", names[one->kind],
 		 one->write ? "write" : "read", one->len);
@@ -235,6 +239,38 @@ static void chain_of_many(struct kunit *test)
 	w->doorbells = 0;
 	KUNIT_EXPECT_EQ(test, kd_post_chain(&w->qp, w->chain, w->ios, nr - 1), 0);
 	kdk_expect_posted(test, w, nr - 1);
+	kd_chain_free(w->chain);
+}
+
+/* WRITEs over iWARP: none completes by itself, but for the READ behind them. */
+static void chain_that_is_placed(struct kunit *test)
+{
+	struct kdk_wire *w = kdk_wire_create(test);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	for (i = 0; i < KD_CHAIN_MAX - 1; i++)
+		kdk_io(w, i, KD_IO_BUFFER, true, 100 + i)->cqe = NULL;
+	kdk_io(w, i, KD_IO_NOTHING, false, 0)->dma = NULL;
+	KUNIT_EXPECT_EQ(test, kd_post_chain(&w->qp, w->chain, w->ios, KD_CHAIN_MAX), 0);
+	kdk_expect_posted(test, w, KD_CHAIN_MAX);
+	kd_chain_free(w->chain);
+}
+
+/* The same with one that has no chain. */
+static void write_that_is_placed(struct kunit *test)
+{
+	struct kdk_wire *w = kdk_wire_create(test);
+	struct kd_cqe *cqe;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	cqe = kdk_io(w, 1, KD_IO_NOTHING, false, 0)->cqe;
+	kdk_io(w, 0, KD_IO_BUFFER, true, 100)->cqe = NULL;
+	w->ios[1].addr = w->ios[0].addr;
+	w->ios[1].rkey = w->ios[0].rkey;
+	KUNIT_EXPECT_EQ(test, kd_post_io(&w->qp, cqe, &w->dmas[0], 100, w->ios[0].addr,
+					 w->ios[0].rkey, true, true), 0);
+	kdk_expect_posted(test, w, 2);
 	kd_chain_free(w->chain);
 }
 
@@ -359,6 +395,8 @@ static void chain_without_memory(struct kunit *test)
 static struct kunit_case kdk_chain_cases[] = {
 	KUNIT_CASE_PARAM(chain_of_one, one_gen_params),
 	KUNIT_CASE_PARAM(chain_of_many, count_gen_params),
+	KUNIT_CASE(chain_that_is_placed),
+	KUNIT_CASE(write_that_is_placed),
 	KUNIT_CASE_PARAM(chain_of_fixed, entries_gen_params),
 	KUNIT_CASE(chain_is_refused),
 	KUNIT_CASE(chain_without_memory),
