@@ -24,7 +24,7 @@ void end_with_read(MapBatch &batch)
 	const kd_io &last = batch.ios[batch.nr - 1];
 	kd_io &read = batch.ios[batch.nr];
 	read = {};
-	read.kind = KD_IO_NOTHING;
+	read.kind = KD_IO_PROBE;
 	read.rkey = last.rkey;
 	read.addr = last.addr;
 	read.cqe = &batch.slots[batch.nr - 1]->cqe;
@@ -275,6 +275,7 @@ Status MapSubmission::pinned_part(Sleepable s, Request &request, const kdirect_d
 	uint64_t addr = d.addr + done;
 	len = request.buffer ? kd_fixed_room(request.buffer->memory, addr, len, max_pages())
 			     : kd_user_fit(addr, len, max_pages());
+	len = mapping.part(d.remote + done, len, write);
 	if (nowait && (len < d.length || !queue.has_large_io()))
 		return KD_EAGAIN;
 	flush();
@@ -375,8 +376,7 @@ Status MapSubmission::transfer(Sleepable s, Request &request, const kdirect_desc
 	bool sinks = channel.iwarp && d.opcode == KDIRECT_OP_READ;
 	Status st;
 	for (uint32_t done = 0, len; done < d.length && st.ok(); done += len) {
-		uint32_t rest = mapping.rest_of_key(d.remote + done);
-		len = d.length - done < rest ? d.length - done : rest;
+		len = mapping.part(d.remote + done, d.length - done, d.opcode == KDIRECT_OP_WRITE);
 		if (request.buffer && !sinks)
 			st = fixed_part(s, request, d, done, len);
 		else if (copies)

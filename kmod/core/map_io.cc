@@ -35,18 +35,13 @@ public:
 
 private:
 	// What one key covers of the rest.
-	uint32_t segment() const
-	{
-		uint32_t rest = mapping.rest_of_key(pos);
-		return left < rest ? uint32_t(left) : rest;
-	}
+	uint32_t segment() const { return mapping.part(pos, left, write); }
 	uint32_t max_pages() const { return limits::read_pages(channel.terms); }
 	// Bytes of the next segment that can go to and from the caller's own pages.
 	uint32_t pinnable() const
 	{
 		size_t most = kd_iter_pinnable(iter, max_pages());
-		uint32_t n = segment();
-		return most < n ? uint32_t(most) : n;
+		return mapping.part(pos, most < left ? most : left, write);
 	}
 	// What is longer goes to and from the caller's own pages, which have a key.
 	uint32_t copied() const { return sinks() ? 0 : channel.copy_limit(); }

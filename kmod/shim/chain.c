@@ -70,24 +70,27 @@ int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *
 {
 	struct ib_sge *sge = chain->sges;
 	struct ib_send_wr *last = NULL;
+	struct kd_probe probe;
 	u32 i, used;
 
-	if (WARN_ON_ONCE(!nr || nr > KD_CHAIN_MAX))
+	if (WARN_ON_ONCE(!nr || nr > KD_CHAIN_MAX || ios[0].kind == KD_IO_PROBE))
 		return KD_EINVAL;
 	for (i = 0; i < nr; i++, sge += used) {
 		struct ib_send_wr *wr = &chain->wrs[i].rdma.wr;
 
-		used = ios[i].kind == KD_IO_NOTHING ? 1 : kd_chain_sges(qp, &ios[i], sge);
+		if (ios[i].kind == KD_IO_PROBE)
+			break;
+		used = kd_chain_sges(qp, &ios[i], sge);
 		if (ios[i].kind == KD_IO_CMP_SWAP || ios[i].kind == KD_IO_FETCH_ADD)
 			chain->wrs[i].atomic = kd_chain_atomic(&ios[i], sge);
-		else if (ios[i].kind == KD_IO_NOTHING)
-			chain->wrs[i].rdma = kd_read_nothing(qp, ios[i].cqe, ios[i].addr,
-							     ios[i].rkey, sge);
 		else
 			chain->wrs[i].rdma = kd_chain_rdma(&ios[i], sge, used);
 		if (last)
 			last->next = wr;
 		last = wr;
 	}
-	return kd_post_wrs(qp, &chain->wrs[0].rdma.wr);
+	if (i == nr)
+		return kd_post_wrs(qp, &chain->wrs[0].rdma.wr);
+	last->next = kd_probe_make(&probe, qp, ios[i].cqe, ios[i].addr, ios[i].rkey);
+	return kd_post_probed(qp, &chain->wrs[0].rdma.wr);
 }

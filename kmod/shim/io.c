@@ -18,29 +18,10 @@ static enum dma_data_direction kd_rw_dir(bool write)
 	return write ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
 }
 
-/* Its key is not looked at, and its memory not used: they are good ones all the same. */
-struct ib_rdma_wr kd_read_nothing(struct kd_qp *qp, struct kd_cqe *cqe, u64 addr, u32 rkey,
-				  struct ib_sge *sge)
-{
-	*sge = (struct ib_sge){ .lkey = qp->qp->pd->local_dma_lkey };
-	return (struct ib_rdma_wr){
-		.wr = {
-			.wr_cqe		= to_cqe(cqe),
-			.sg_list	= sge,
-			.num_sge	= 1,
-			.opcode		= IB_WR_RDMA_READ,
-			.send_flags	= IB_SEND_SIGNALED,
-		},
-		.remote_addr	= addr,
-		.rkey		= rkey,
-	};
-}
-
 int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_t len,
 	       uint64_t addr, uint32_t rkey, bool write, bool placed)
 {
-	struct ib_rdma_wr nothing;
-	struct ib_sge none;
+	struct kd_probe probe;
 	struct ib_sge sge = {
 		.addr	= dma->addr,
 		.length	= len,
@@ -58,14 +39,13 @@ int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_
 		.rkey		= rkey,
 	};
 
-	if (placed) {
-		nothing = kd_read_nothing(qp, cqe, addr, rkey, &none);
-		wr.wr.wr_cqe = NULL;
-		wr.wr.send_flags = 0;
-		wr.wr.next = &nothing.wr;
-	}
 	ib_dma_sync_single_for_device(kd_qp_device(qp), dma->addr, len, DMA_BIDIRECTIONAL);
-	return kd_post_wrs(qp, &wr.wr);
+	if (!placed)
+		return kd_post_wrs(qp, &wr.wr);
+	wr.wr.wr_cqe = NULL;
+	wr.wr.send_flags = 0;
+	wr.wr.next = kd_probe_make(&probe, qp, cqe, addr, rkey);
+	return kd_post_probed(qp, &wr.wr);
 }
 
 int kd_rw_prepare(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, uint64_t addr,
@@ -82,20 +62,19 @@ int kd_rw_prepare(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, 
 
 int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe, bool placed)
 {
-	struct ib_send_wr *first, *last;
-	struct ib_rdma_wr nothing;
-	struct ib_sge none;
+	struct ib_send_wr *first, *last, *behind;
+	struct kd_probe probe;
 
 	if (!placed)
 		return kd_post_wrs(qp, rdma_rw_ctx_wrs(to_rw_ctx(rw), qp->qp,
 						       qp->cm->id->port_num, to_cqe(cqe), NULL));
-	nothing = kd_read_nothing(qp, cqe, 0, 0, &none);
-	first = rdma_rw_ctx_wrs(to_rw_ctx(rw), qp->qp, qp->cm->id->port_num, NULL, &nothing.wr);
-	for (last = first; last->next != &nothing.wr; last = last->next)
+	behind = kd_probe_make(&probe, qp, cqe, 0, 0);
+	first = rdma_rw_ctx_wrs(to_rw_ctx(rw), qp->qp, qp->cm->id->port_num, NULL, behind);
+	for (last = first; last->next != behind; last = last->next)
 		;
-	nothing.remote_addr = rdma_wr(last)->remote_addr;
-	nothing.rkey = rdma_wr(last)->rkey;
-	return kd_post_wrs(qp, first);
+	probe.read.remote_addr = rdma_wr(last)->remote_addr;
+	probe.read.rkey = rdma_wr(last)->rkey;
+	return kd_post_probed(qp, first);
 }
 
 void kd_rw_release(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, bool write)

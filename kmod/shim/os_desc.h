@@ -79,7 +79,7 @@ enum kd_io_kind {
 	KD_IO_FIXED,		/* the same with @fixed, from @offset */
 	KD_IO_CMP_SWAP,		/* the old number goes into @dma */
 	KD_IO_FETCH_ADD,
-	KD_IO_NOTHING,		/* READ of no bytes: os_map.h */
+	KD_IO_PROBE,		/* os_map.h; as the last one */
 };
 
 /* One of a chain. Each ends in kd_io_done(), but without @cqe with the next that has one. */

@@ -40,8 +40,8 @@ int kd_post_keys(struct kd_qp *qp, struct kd_cqe *reg, struct kd_key *const *key
 /* --- reads and writes of a peer's memory ------------------------------------------- */
 
 /* Each ends in kd_io_done(). Over iWARP a WRITE completes when TCP has its bytes: it has to
- * end with a READ of nothing, @placed, which is answered behind it. And a READ needs memory
- * with a key of its own: that is kd_rw_post()'s.
+ * end with a probe, @placed, a READ of one byte which is answered behind it. And a READ needs
+ * memory with a key of its own: that is kd_rw_post()'s.
  */
 
 /* [any] as kd_post_send(): one RDMA READ into, or WRITE from, the first @len bytes of

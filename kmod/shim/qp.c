@@ -62,17 +62,22 @@ static u32 kd_qp_rw_ctxs(struct ib_device *dev, u32 port, const struct kd_qp_par
 	return params->max_reads * factor;
 }
 
+static bool kd_qp_probes(struct ib_device *dev, u32 port, const struct kd_qp_params *params)
+{
+	return params->max_writes && rdma_protocol_iwarp(dev, port);
+}
+
 /*
- * What WRITEs over iWARP take besides: READs behind them; and of many pages they are many
- * WRs, where rdma_rw reckons with an MR.
+ * What WRITEs over iWARP take besides: probes behind them, whose sink is registered once; and
+ * of many pages they are many WRs, where rdma_rw reckons with an MR.
  */
 static u32 kd_qp_write_wrs(struct ib_device *dev, u32 port, const struct kd_qp_params *params)
 {
 	u32 sge = kd_qp_send_sge(dev, port, params);
 
-	if (!rdma_protocol_iwarp(dev, port))
+	if (!kd_qp_probes(dev, port, params))
 		return 0;
-	return params->max_writes +
+	return 1 + params->max_writes +
 	       params->max_rw * (DIV_ROUND_UP(params->max_read_pages, sge) + 1);
 }
 
@@ -134,6 +139,13 @@ int kd_qp_create(struct kd_cm *cm, const struct kd_qp_params *params, struct kd_
 		return kd_from_errno(ret);
 	}
 	qp->qp = cm->id->qp;
+	if (kd_qp_probes(dev, port, params)) {
+		ret = kd_sink_create(qp);
+		if (ret) {
+			kd_qp_destroy(qp);
+			return ret;
+		}
+	}
 	*out = qp;
 	return 0;
 }
@@ -146,6 +158,7 @@ uint32_t kd_qp_number(const struct kd_qp *qp)
 void kd_qp_destroy(struct kd_qp *qp)
 {
 	rdma_destroy_qp(qp->cm->id);
+	kd_sink_destroy(qp);
 	kfree(qp);
 }
 

@@ -388,8 +388,8 @@ int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *
 			}
 			return 0;
 		}
-		if (ios[i].kind == KD_IO_NOTHING)
-			post_nothing(w, self, ios[i].cqe, ios[i].addr, ios[i].rkey);
+		if (ios[i].kind == KD_IO_PROBE)
+			post_probe(w, self, ios[i].cqe, ios[i].addr, ios[i].rkey);
 		else
 			qp_post_send(w, self, wr_of(self, ios[i]));
 	}

@@ -30,7 +30,7 @@ Mr *to_key(const kd_key *key, const char *function)
 namespace sim
 {
 
-void post_nothing(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey)
+void post_probe(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey)
 {
 	SendWr wr;
 	wr.kind = WrKind::Read;
@@ -38,6 +38,7 @@ void post_nothing(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey)
 	wr.cqe_kind = KD_CQE_IO;
 	wr.remote_addr = addr;
 	wr.rkey = rkey;
+	wr.len = 1;
 	qp_post_send(w, qp, std::move(wr));
 }
 
@@ -54,7 +55,7 @@ void post_end(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey)
 		qp->out_send.push_back({qp->next_wr++, cqe, 0, false});
 		return;
 	}
-	post_nothing(w, qp, cqe, addr, rkey);
+	post_probe(w, qp, cqe, addr, rkey);
 }
 
 } // namespace

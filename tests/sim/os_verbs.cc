@@ -21,10 +21,10 @@ uint32_t read_wrs(const struct kd_device_attr &attr, uint32_t pages)
 /* WRs besides of WRITEs over iWARP: READs behind them, and the pages of large ones. */
 uint32_t write_wrs(const struct kd_device_attr &attr, const kd_qp_params &params)
 {
-	if (attr.transport != KDIRECT_TRANSPORT_IWARP)
+	if (attr.transport != KDIRECT_TRANSPORT_IWARP || !params.max_writes)
 		return 0;
 	uint32_t sges = attr.max_send_sge;
-	return params.max_writes + params.max_rw * ((params.max_read_pages + sges - 1) / sges + 1);
+	return 1 + params.max_writes + params.max_rw * ((params.max_read_pages + sges - 1) / sges + 1);
 }
 
 uint32_t send_wrs(const struct kd_device_attr &attr, const kd_qp_params &params)

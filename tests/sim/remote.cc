@@ -217,9 +217,8 @@ void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
 		return;
 	}
 	place_before(w, qp, peer, wr_id);
-	bool checked = wr->len || !qp->dev->iwarp();
-	Mr *mr = checked ? accessible(w, peer, *wr) : nullptr;
-	if (checked && !mr) {
+	Mr *mr = accessible(w, peer, *wr);
+	if (!mr) {
 		if (promised(qp, peer))
 			fail("memory was taken away while an RDMA %s was under way", verb(*wr));
 		qp_breaks(w, peer);
@@ -260,8 +259,7 @@ Outcome execute_one_sided(World &w, Qp *qp, SendWr &wr)
 	if (wr.with_imm && peer->rq.empty())
 		return rnr(w, qp, wr);
 	wr.stalled_since = 0;
-	bool checked = wr.len || !qp->dev->iwarp();
-	if (checked && !accessible(w, peer, wr)) {
+	if (!accessible(w, peer, wr)) {
 		if (promised(qp, peer))
 			fail("RDMA %s outside of any registered memory", verb(wr));
 		qp_breaks(w, peer);
