@@ -24,7 +24,8 @@ uint32_t write_wrs(const struct kd_device_attr &attr, const kd_qp_params &params
 	if (attr.transport != KDIRECT_TRANSPORT_IWARP || !params.max_writes)
 		return 0;
 	uint32_t sges = attr.max_send_sge;
-	return 1 + params.max_writes + params.max_rw * ((params.max_read_pages + sges - 1) / sges + 1);
+	return 1 + params.max_writes +
+	       params.max_rw * ((params.max_read_pages + sges - 1) / sges + 1);
 }
 
 uint32_t send_wrs(const struct kd_device_attr &attr, const kd_qp_params &params)
