@@ -224,6 +224,7 @@ struct kd_channel {
 	kd_pd *pd = nullptr;
 	uint32_t mr_pages = 0; // of one MR of the device
 	uint32_t io_sges = 0;  // entries of one READ or WRITE
+	bool iwarp = false;    // a READ needs a key, and a WRITE a READ behind it
 	bool atomics = false;  // the device has them
 	kd_node *node = nullptr;
 	std::atomic<bool> ever_live{false};

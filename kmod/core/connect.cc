@@ -129,9 +129,11 @@ Status kd_channel::attach(Sleepable s, Queue &queue)
 		fail(error);
 		return error.err;
 	}
-	mr_pages = kd_device_attr(device)->max_mr_pages;
-	io_sges = kd_device_attr(device)->max_read_sge;
-	atomics = kd_device_attr(device)->atomics;
+	const struct kd_device_attr *attr = kd_device_attr(device);
+	mr_pages = attr->max_mr_pages;
+	iwarp = attr->transport == KDIRECT_TRANSPORT_IWARP;
+	io_sges = iwarp ? attr->max_send_sge : attr->max_read_sge;
+	atomics = attr->atomics;
 	limits::Terms fitting = terms;
 	Status st = raw ? raw->fit(fitting, &error) : limits::fit(device, fitting, &error);
 	if (st.ok() && !raw && !initiator && (!queue.reads_in || !queue.reads_out))

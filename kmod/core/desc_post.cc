@@ -14,6 +14,22 @@ namespace
 
 // --- posting ---------------------------------------------------------------------------
 
+// Over iWARP they are WRITEs, and end with a READ behind them.
+void end_with_read(MapBatch &batch)
+{
+	for (uint32_t i = 0; i < batch.nr; i++) {
+		batch.ios[i].cqe = nullptr;
+		batch.slots[i]->earlier = i ? batch.slots[i - 1] : nullptr;
+	}
+	const kd_io &last = batch.ios[batch.nr - 1];
+	kd_io &read = batch.ios[batch.nr];
+	read = {};
+	read.kind = KD_IO_PROBE;
+	read.rkey = last.rkey;
+	read.addr = last.addr;
+	read.cqe = &batch.slots[batch.nr - 1]->cqe;
+}
+
 // 0, or why none of them is posted.
 int post(const DescFile &file, MapBatch &batch)
 {
@@ -24,10 +40,14 @@ int post(const DescFile &file, MapBatch &batch)
 		return err ? err : KD_EPIPE;
 	for (uint32_t i = 0; i < batch.nr; i++)
 		batch.slots[i]->phase = IoSlot::Phase::Posted;
-	if (IoSlot *first = batch.slots[0]; first->large)
-		err = kd_rw_post(queue.qp, &first->rw, &first->cqe);
-	else
-		err = kd_post_chain(queue.qp, file.chain, batch.ios, batch.nr);
+	bool iwarp = file.channel->iwarp;
+	if (IoSlot *first = batch.slots[0]; first->large) {
+		err = kd_rw_post(queue.qp, &first->rw, &first->cqe, iwarp && first->write);
+	} else {
+		if (iwarp)
+			end_with_read(batch);
+		err = kd_post_chain(queue.qp, file.chain, batch.ios, batch.nr + iwarp);
+	}
 	if (err) {
 		for (uint32_t i = 0; i < batch.nr; i++)
 			batch.slots[i]->phase = IoSlot::Phase::Claimed;
@@ -60,6 +80,7 @@ void give_back(IoSlot *slot, int err)
 	Queue &queue = *slot->queue;
 	slot->atomic = false;
 	slot->fixed = nullptr;
+	slot->earlier = nullptr;
 	if (slot->large) {
 		kd_rw_release(queue.qp, &slot->rw, slot->pages, slot->write);
 		kd_pages_free(std::exchange(slot->pages, nullptr));
@@ -114,8 +135,10 @@ private:
 	Status pinned_part(Sleepable s, Request &request, const kdirect_desc &d, uint32_t done,
 			   uint32_t &len);
 	Status atomic(Sleepable s, Request &request, const kdirect_desc &d);
-	Status pin(Sleepable s, const kdirect_desc &d, uint64_t addr, uint32_t len,
-		   kd_pages **pages);
+	Status pin(Sleepable s, const Request &request, const kdirect_desc &d, uint64_t addr,
+		   uint32_t len, kd_pages **pages);
+	uint32_t max_pages() const { return limits::read_pages(channel.terms); }
+	uint32_t max_parts() const { return KD_CHAIN_MAX - channel.iwarp; }
 	Status make_room(uint32_t entries);
 	IoSlot *claim(Sleepable s, bool large, Status &st);
 	kd_io &add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind);
@@ -152,7 +175,7 @@ IoSlot *MapSubmission::claim(Sleepable s, bool large, Status &st)
 // For one more WR, with so many entries of a fixed buffer.
 Status MapSubmission::make_room(uint32_t entries)
 {
-	if (batch.nr < KD_CHAIN_MAX && batch.sges + entries <= KD_CHAIN_SGES)
+	if (batch.nr < max_parts() && batch.sges + entries <= KD_CHAIN_SGES)
 		return {};
 	if (nowait)
 		return KD_EAGAIN;
@@ -233,9 +256,11 @@ Status MapSubmission::copied_part(Sleepable s, Request &request, const kdirect_d
 	return {};
 }
 
-Status MapSubmission::pin(Sleepable, const kdirect_desc &d, uint64_t addr, uint32_t len,
-			  kd_pages **pages)
+Status MapSubmission::pin(Sleepable, const Request &request, const kdirect_desc &d, uint64_t addr,
+			  uint32_t len, kd_pages **pages)
 {
+	if (request.buffer)
+		return kd_fixed_borrow(request.buffer->memory, addr, len, max_pages(), pages);
 	bool to_memory = d.opcode == KDIRECT_OP_READ;
 	if (call && call->registered)
 		return kd_uring_pages(call, addr, len, to_memory, pages);
@@ -248,12 +273,14 @@ Status MapSubmission::pinned_part(Sleepable s, Request &request, const kdirect_d
 {
 	bool write = d.opcode == KDIRECT_OP_WRITE;
 	uint64_t addr = d.addr + done;
-	len = kd_user_fit(addr, len, limits::read_pages(channel.terms));
+	len = request.buffer ? kd_fixed_room(request.buffer->memory, addr, len, max_pages())
+			     : kd_user_fit(addr, len, max_pages());
+	len = mapping.part(d.remote + done, len, write);
 	if (nowait && (len < d.length || !queue.has_large_io()))
 		return KD_EAGAIN;
 	flush();
 	kd_pages *pages;
-	Status st = pin(s, d, addr, len, &pages);
+	Status st = pin(s, request, d, addr, len, &pages);
 	if (!st.ok())
 		return st;
 	IoSlot *slot = claim(s, true, st);
@@ -345,11 +372,12 @@ Status MapSubmission::transfer(Sleepable s, Request &request, const kdirect_desc
 	}
 	bool copies = d.opcode == KDIRECT_OP_WRITE && d.length <= channel.copy_limit() &&
 		      !(call && call->registered);
+	// The sink of a READ needs a key there, which pages get.
+	bool sinks = channel.iwarp && d.opcode == KDIRECT_OP_READ;
 	Status st;
 	for (uint32_t done = 0, len; done < d.length && st.ok(); done += len) {
-		uint32_t rest = mapping.rest_of_key(d.remote + done);
-		len = d.length - done < rest ? d.length - done : rest;
-		if (request.buffer)
+		len = mapping.part(d.remote + done, d.length - done, d.opcode == KDIRECT_OP_WRITE);
+		if (request.buffer && !sinks)
 			st = fixed_part(s, request, d, done, len);
 		else if (copies)
 			st = copied_part(s, request, d, done, len);
@@ -369,7 +397,7 @@ Status MapSubmission::begin(Sleepable s, Request &request, const kdirect_desc &d
 Status MapSubmission::run(Sleepable s, Request &request, const kdirect_desc &d)
 {
 	constexpr uint32_t usual_parts = 2, usual_sges = 8;
-	if (batch.nr + usual_parts > KD_CHAIN_MAX || batch.sges + usual_sges > KD_CHAIN_SGES)
+	if (batch.nr + usual_parts > max_parts() || batch.sges + usual_sges > KD_CHAIN_SGES)
 		flush();
 	const uint32_t others = batch.nr, their_sges = batch.sges;
 	request.events = queue.kind == Queue::queue_poll && !polls;

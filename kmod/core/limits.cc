@@ -262,6 +262,8 @@ kd_qp_params queue_shape(const Terms &terms)
 	shape.max_recv = terms.depth + extra_slots;
 	shape.max_reads = offers(terms.depth) + io_large(terms.depth);
 	shape.max_read_pages = read_pages(terms);
+	shape.max_writes = io_copies(terms.depth);
+	shape.max_rw = io_large(terms.depth);
 	return shape;
 }
 

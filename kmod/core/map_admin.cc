@@ -53,14 +53,6 @@ Status can_map(const Channel &channel, kd_error *error)
 		return KD_ERROR(error, KD_ENOTCONN, KDIRECT_A_CHANNEL,
 				"channel \"%s\" is not live but %s", channel.name,
 				name(channel.current()));
-	// A WRITE's completion says nothing of the peer's memory there, and the sink of a
-	// READ needs a key of its own.
-	if (channel.device && kd_device_attr(channel.device)->transport == KDIRECT_TRANSPORT_IWARP)
-		return KD_ERROR(
-			error, KD_EOPNOTSUPP, KDIRECT_A_CHANNEL,
-			"channel \"%s\" is on the iWARP device %s: only InfiniBand and RoCE "
-			"can map",
-			channel.name, channel.device_name);
 	if (!channel.needs_reads())
 		return KD_ERROR(error, KD_EOPNOTSUPP, KDIRECT_A_CHANNEL,
 				"channel \"%s\" goes without RDMA READ: a device or its "

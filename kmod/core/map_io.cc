@@ -35,19 +35,18 @@ public:
 
 private:
 	// What one key covers of the rest.
-	uint32_t segment() const
-	{
-		uint32_t rest = mapping.rest_of_key(pos);
-		return left < rest ? uint32_t(left) : rest;
-	}
+	uint32_t segment() const { return mapping.part(pos, left, write); }
 	uint32_t max_pages() const { return limits::read_pages(channel.terms); }
 	// Bytes of the next segment that can go to and from the caller's own pages.
 	uint32_t pinnable() const
 	{
 		size_t most = kd_iter_pinnable(iter, max_pages());
-		uint32_t n = segment();
-		return most < n ? uint32_t(most) : n;
+		return mapping.part(pos, most < left ? most : left, write);
 	}
+	// What is longer goes to and from the caller's own pages, which have a key.
+	uint32_t copied() const { return sinks() ? 0 : channel.copy_limit(); }
+	// Over iWARP the peer writes what a READ brings.
+	bool sinks() const { return channel.iwarp && !write; }
 	void advance(uint32_t n)
 	{
 		pos += n;
@@ -65,6 +64,7 @@ private:
 	Status post(IoSlot *slot, uint32_t len, uint64_t &at);
 	Status copy(Sleepable s, uint32_t len);
 	Status copy_through(Sleepable s, IoSlot *slot, uint32_t len, bool &released);
+	Status read_pages(Sleepable s, uint32_t len);
 	Status await(Sleepable s);
 	Status start(Sleepable s, kd_pages *pages, uint32_t len, kd_iocb *iocb, IoSlot *slot);
 	Status pipeline(Sleepable s);
@@ -94,9 +94,10 @@ Status Transfer::post(IoSlot *slot, uint32_t len, uint64_t &at)
 	slot->pos = at;
 	slot->length = len;
 	slot->phase = IoSlot::Phase::Posted;
-	int err = slot->large ? kd_rw_post(queue.qp, &slot->rw, &slot->cqe)
+	bool placed = write && channel.iwarp;
+	int err = slot->large ? kd_rw_post(queue.qp, &slot->rw, &slot->cqe, placed)
 			      : kd_post_io(queue.qp, &slot->cqe, &slot->buf, len, key.addr,
-					   key.rkey, write);
+					   key.rkey, write, placed);
 	if (err) {
 		slot->phase = IoSlot::Phase::Claimed;
 		return KD_EIO;
@@ -161,6 +162,12 @@ Status Transfer::copy_through(Sleepable s, IoSlot *slot, uint32_t len, bool &rel
 Status Transfer::copy(Sleepable s, uint32_t len)
 {
 	Status st;
+	if (sinks()) {
+		st = read_pages(s, len);
+		if (st.ok())
+			advance(len);
+		return st;
+	}
 	IoSlot *slot = claim(s, false, st);
 	if (!slot)
 		return st;
@@ -170,6 +177,31 @@ Status Transfer::copy(Sleepable s, uint32_t len)
 		queue.unclaim_io(slot);
 	if (st.ok())
 		advance(len);
+	return st;
+}
+
+// A READ to where the device cannot, through pages of the kernel.
+Status Transfer::read_pages(Sleepable s, uint32_t len)
+{
+	kd_pages *pages;
+	Status st = kd_pages_alloc(len, KD_PAGES_WRITER, &pages);
+	if (!st.ok())
+		return st;
+	if (IoSlot *slot = claim(s, true, st)) {
+		slot->keeps = true;
+		st = start(s, pages, len, nullptr, slot);
+	}
+	if (!st.ok()) {
+		kd_pages_free(pages);
+		return st;
+	}
+	if (st = await(s); !st.ok())
+		return st;
+	if (call.failed_at != UINT64_MAX)
+		st = KD_EIO;
+	else if (!kd_pages_copy_to(call.pages, 0, len, iter))
+		st = KD_EFAULT;
+	kd_pages_free(std::exchange(call.pages, nullptr));
 	return st;
 }
 
@@ -189,6 +221,7 @@ Status Transfer::start(Sleepable, kd_pages *pages, uint32_t len, kd_iocb *iocb, 
 	}
 	slot->pages = nullptr;
 	slot->iocb = nullptr;
+	slot->keeps = false;
 	queue.unclaim_io(slot);
 	return st;
 }
@@ -200,7 +233,7 @@ Status Transfer::pipeline(Sleepable s)
 	Status st;
 	while (left && pins && st.ok()) {
 		uint32_t len = pinnable();
-		if (len <= channel.copy_limit())
+		if (len <= copied())
 			break;
 		kd_pages *pages;
 		st = kd_pages_pin_io(iter, len, max_pages(), !write, &pages);
@@ -237,7 +270,7 @@ int64_t Transfer::run(Sleepable s)
 	Status st;
 	while (left && st.ok()) {
 		uint32_t len = segment(), most = channel.copy_limit();
-		if (pins && len > most && pinnable() > most)
+		if (pins && len > copied() && pinnable() > copied())
 			st = pipeline(s);
 		else
 			st = copy(s, len < most ? len : most);

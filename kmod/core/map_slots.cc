@@ -144,11 +144,12 @@ void kd_queue::io_done(IoSlot *slot, const kd_wc &wc)
 			: slot->write ? "WRITE"
 				      : "READ",
 			wc.status_name);
-	finish_io(slot, wc.err, wc.status);
+	while (slot)
+		slot = finish_io(slot, wc.err, wc.status);
 }
 
-// The device is done with it.
-void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
+// The device is done with it. Returns the one that ends with it.
+IoSlot *kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 {
 	kd_iocb *iocb;
 	Request *request;
@@ -156,12 +157,17 @@ void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 	WaitQueue *waitq = nullptr;
 	int64_t result = err ? -KD_EIO : int64_t(slot->length);
 	bool leaving, freed;
-	kd_pages_free(std::exchange(slot->pages, nullptr));
+	kd_pages *pages = std::exchange(slot->pages, nullptr);
+	if (!slot->keeps)
+		kd_pages_free(std::exchange(pages, nullptr));
+	IoSlot *earlier;
 	{
 		SpinGuard guard(tx_lock);
 		if (std::exchange(slot->atomic, false) && !err)
 			copy_bytes(&old, slot->buf.mem, sizeof(old));
 		slot->fixed = nullptr;
+		slot->keeps = false;
+		earlier = std::exchange(slot->earlier, nullptr);
 		io_posted--;
 		leaving = slot->mapping->current() != MapState::Live;
 		iocb = std::exchange(slot->iocb, nullptr);
@@ -172,6 +178,8 @@ void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 		if (freed)
 			(slot->large ? free_io_large : free_io_copies).push_front(slot);
 		if (call) {
+			if (pages)
+				call->pages = std::exchange(pages, nullptr);
 			if (err && slot->pos < call->failed_at)
 				call->failed_at = slot->pos;
 			uint32_t left = call->left.load(std::memory_order_relaxed) - 1;
@@ -181,6 +189,7 @@ void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 			call->left.store(left, std::memory_order_release);
 		}
 	}
+	kd_pages_free(pages);
 	if (waitq)
 		waitq->wake(0);
 	if (iocb && kind == queue_poll)
@@ -193,6 +202,7 @@ void kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 		io_waitq.wake(0);
 	if (leaving)
 		channel.kick();
+	return earlier;
 }
 
 // In teardown, when nothing is posted any more; callers may still give slots back.
@@ -216,7 +226,7 @@ void kd_queue::end_io()
 				posted = slots[i].phase == IoSlot::Phase::Posted;
 			}
 			if (posted)
-				finish_io(&slots[i], KD_ECONNRESET, flushed);
+				(void)finish_io(&slots[i], KD_ECONNRESET, flushed);
 		}
 	};
 	end(io_large, nr_io_large);

@@ -57,6 +57,19 @@ int kd_mapping::refusal() const
 	return revoked ? KD_ESTALE : KD_EPIPE;
 }
 
+// siw answers a READ of so few bytes that cross the end of a page with others
+// (Documentation/testing.md): it is cut there.
+uint32_t kd_mapping::part(uint64_t pos, uint64_t most, bool write) const
+{
+	constexpr uint32_t few = 64;
+	uint32_t rest = rest_of_key(pos);
+	uint32_t len = most < rest ? uint32_t(most) : rest;
+	if (write || !channel->iwarp || len > few)
+		return len;
+	rest = limits::page_size - uint32_t(at(pos).addr % limits::page_size);
+	return len < rest ? len : rest;
+}
+
 // --- messages; ctrl_lock ----------------------------------------------------------------
 
 // Making and destroying many keys takes its time.
@@ -97,7 +110,7 @@ bool kd_mapping::hear(const MapInfo &info)
 		size = info.size;
 		instance = info.instance;
 		read_only = info.read_only || params.read_only;
-		atomics = info.atomics && channel->atomics;
+		atomics = info.atomics && channel->atomics && !channel->iwarp;
 		key_bytes = info.key_bytes;
 		talk = MapTalk::Answered;
 		break;

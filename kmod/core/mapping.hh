@@ -71,6 +71,9 @@ struct kd_mapping {
 		return key_bytes - (uint32_t(pos) & (key_bytes - 1));
 	}
 
+	// Bytes of so many from `pos` on that may be read or written together.
+	uint32_t part(uint64_t pos, uint64_t most, bool write) const;
+
 	// --- constant -------------------------------------------------------------------
 	char name[KD_NAME_MAX + 1];
 	kd_map_params params{};

@@ -22,7 +22,7 @@ Status kd_queue::create_resources(Sleepable s, const limits::Terms &terms)
 	if (channel.raw)
 		return channel.raw->create_resources(s, *this);
 	kd_qp_params shape = index == 0 ? limits::control_shape() : limits::queue_shape(terms);
-	signal_all = kd_device_attr(channel.device)->transport == KDIRECT_TRANSPORT_IWARP;
+	signal_all = channel.iwarp;
 	Status st = kd_cq_create(cm, this, limits::cq_entries(channel.device, shape),
 				 kind == queue_poll, uint32_t(channel.id) + index, &cq);
 	if (!st.ok())

@@ -90,6 +90,7 @@ using FetchList = Fifo<FetchSlot, &FetchSlot::link>;
 // Somebody waits for reads or writes of a mapping, all on one queue. On his stack.
 struct IoCall {
 	std::atomic<uint32_t> left{0};   // written under tx_lock
+	kd_pages *pages = nullptr;       // tx_lock: which a READ was to keep
 	uint64_t failed_at = UINT64_MAX; // tx_lock: position of the first that failed
 	WaitQueue *waitq = nullptr;      // tx_lock: of one of the slots
 };
@@ -110,6 +111,7 @@ struct IoSlot {
 	Link<IoSlot> link;
 	WaitQueue waitq;
 	bool large;
+	bool keeps; // whoever called gets the pages
 	// tx_lock while posted:
 	Phase phase;
 	bool write;
@@ -123,6 +125,7 @@ struct IoSlot {
 	uint64_t offset;
 	uint64_t pos;
 	uint32_t length;
+	IoSlot *earlier; // ends with this one
 };
 
 using IoList = Fifo<IoSlot, &IoSlot::link>;
@@ -220,7 +223,7 @@ struct kd_queue {
 			     kd::Waiting how, kd::Status &st);
 	void unclaim_io(kd::IoSlot *slot);
 	void io_done(kd::IoSlot *slot, const kd_wc &wc);
-	void finish_io(kd::IoSlot *slot, int err, uint16_t status);
+	kd::IoSlot *finish_io(kd::IoSlot *slot, int err, uint16_t status);
 	void release_io(); // what the QP holds; it is drained
 	void end_io();     // what is left: no completion comes any more
 

@@ -26,7 +26,7 @@ static struct ib_rdma_wr kd_chain_rdma(const struct kd_io *io, struct ib_sge *sg
 			.sg_list	= sge,
 			.num_sge	= nr,
 			.opcode		= io->write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ,
-			.send_flags	= IB_SEND_SIGNALED,
+			.send_flags	= io->cqe ? IB_SEND_SIGNALED : 0,
 		},
 		.remote_addr	= io->addr,
 		.rkey		= io->rkey,
@@ -70,13 +70,16 @@ int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *
 {
 	struct ib_sge *sge = chain->sges;
 	struct ib_send_wr *last = NULL;
+	struct kd_probe probe;
 	u32 i, used;
 
-	if (WARN_ON_ONCE(!nr || nr > KD_CHAIN_MAX))
+	if (WARN_ON_ONCE(!nr || nr > KD_CHAIN_MAX || ios[0].kind == KD_IO_PROBE))
 		return KD_EINVAL;
 	for (i = 0; i < nr; i++, sge += used) {
 		struct ib_send_wr *wr = &chain->wrs[i].rdma.wr;
 
+		if (ios[i].kind == KD_IO_PROBE)
+			break;
 		used = kd_chain_sges(qp, &ios[i], sge);
 		if (ios[i].kind == KD_IO_CMP_SWAP || ios[i].kind == KD_IO_FETCH_ADD)
 			chain->wrs[i].atomic = kd_chain_atomic(&ios[i], sge);
@@ -86,5 +89,8 @@ int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *
 			last->next = wr;
 		last = wr;
 	}
-	return kd_post_wrs(qp, &chain->wrs[0].rdma.wr);
+	if (i == nr)
+		return kd_post_wrs(qp, &chain->wrs[0].rdma.wr);
+	last->next = kd_probe_make(&probe, qp, ios[i].cqe, ios[i].addr, ios[i].rkey);
+	return kd_post_probed(qp, &chain->wrs[0].rdma.wr);
 }

@@ -208,6 +208,12 @@ u32 kd_fixed_span(const struct kd_fixed *fixed, u64 offset, u32 len)
 	return DIV_ROUND_UP(offset_in_page(fixed->offset + offset) + (u64)len, PAGE_SIZE);
 }
 
+uint32_t kd_fixed_room(const struct kd_fixed *fixed, uint64_t offset, uint32_t len,
+		       uint32_t max_pages)
+{
+	return kd_user_fit(fixed->offset + offset, len, max_pages);
+}
+
 int kd_fixed_table(struct kd_fixed *fixed, u64 offset, u32 len, struct sg_table *out)
 {
 	u32 first = kd_fixed_find(fixed, offset), i;

@@ -19,8 +19,9 @@ static enum dma_data_direction kd_rw_dir(bool write)
 }
 
 int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_t len,
-	       uint64_t addr, uint32_t rkey, bool write)
+	       uint64_t addr, uint32_t rkey, bool write, bool placed)
 {
+	struct kd_probe probe;
 	struct ib_sge sge = {
 		.addr	= dma->addr,
 		.length	= len,
@@ -39,7 +40,12 @@ int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_
 	};
 
 	ib_dma_sync_single_for_device(kd_qp_device(qp), dma->addr, len, DMA_BIDIRECTIONAL);
-	return kd_post_wrs(qp, &wr.wr);
+	if (!placed)
+		return kd_post_wrs(qp, &wr.wr);
+	wr.wr.wr_cqe = NULL;
+	wr.wr.send_flags = 0;
+	wr.wr.next = kd_probe_make(&probe, qp, cqe, addr, rkey);
+	return kd_post_probed(qp, &wr.wr);
 }
 
 int kd_rw_prepare(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, uint64_t addr,
@@ -54,10 +60,21 @@ int kd_rw_prepare(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, 
 	return ret < 0 ? kd_from_errno(ret) : 0;
 }
 
-int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe)
+int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe, bool placed)
 {
-	return kd_post_wrs(qp, rdma_rw_ctx_wrs(to_rw_ctx(rw), qp->qp, qp->cm->id->port_num,
-					       to_cqe(cqe), NULL));
+	struct ib_send_wr *first, *last, *behind;
+	struct kd_probe probe;
+
+	if (!placed)
+		return kd_post_wrs(qp, rdma_rw_ctx_wrs(to_rw_ctx(rw), qp->qp,
+						       qp->cm->id->port_num, to_cqe(cqe), NULL));
+	behind = kd_probe_make(&probe, qp, cqe, 0, 0);
+	first = rdma_rw_ctx_wrs(to_rw_ctx(rw), qp->qp, qp->cm->id->port_num, NULL, behind);
+	for (last = first; last->next != behind; last = last->next)
+		;
+	probe.read.remote_addr = rdma_wr(last)->remote_addr;
+	probe.read.rkey = rdma_wr(last)->rkey;
+	return kd_post_probed(qp, first);
 }
 
 void kd_rw_release(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, bool write)

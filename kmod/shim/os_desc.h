@@ -47,6 +47,9 @@ void kd_fixed_free(struct kd_fixed *fixed);
  */
 uint32_t kd_fixed_fit(const struct kd_fixed *fixed, uint64_t offset, uint32_t len,
 		      uint32_t max_sges, uint32_t *sges);
+/* [any] how many bytes, of @len from @offset, lie in so many pages */
+uint32_t kd_fixed_room(const struct kd_fixed *fixed, uint64_t offset, uint32_t len,
+		       uint32_t max_pages);
 /* [any] give the bytes of a READ back to the CPU */
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len);
 
@@ -76,9 +79,10 @@ enum kd_io_kind {
 	KD_IO_FIXED,		/* the same with @fixed, from @offset */
 	KD_IO_CMP_SWAP,		/* the old number goes into @dma */
 	KD_IO_FETCH_ADD,
+	KD_IO_PROBE,		/* os_map.h; as the last one */
 };
 
-/* One of a chain. Each ends in kd_io_done(). */
+/* One of a chain. Each ends in kd_io_done(), but without @cqe with the next that has one. */
 struct kd_io {
 	enum kd_io_kind	kind;
 	bool		write;
@@ -97,8 +101,8 @@ struct kd_io {
 
 int kd_chain_create(struct kd_chain **out);		/* [sleep] */
 void kd_chain_free(struct kd_chain *chain);		/* [sleep] NULL is allowed */
-/* [any] as kd_post_send(): all of them, 1 .. KD_CHAIN_MAX, with one doorbell, each
- * signalled. What @chain holds is used up by the return.
+/* [any] as kd_post_send(): all of them, 1 .. KD_CHAIN_MAX, with one doorbell, each that has
+ * a cqe signalled. What @chain holds is used up by the return.
  */
 int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *ios, uint32_t nr);
 

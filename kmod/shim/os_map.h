@@ -39,18 +39,21 @@ int kd_post_keys(struct kd_qp *qp, struct kd_cqe *reg, struct kd_key *const *key
 
 /* --- reads and writes of a peer's memory ------------------------------------------- */
 
-/* Each ends in kd_io_done(). */
+/* Each ends in kd_io_done(). Over iWARP a WRITE completes when TCP has its bytes: it has to
+ * end with a probe, @placed, a READ of one byte which is answered behind it. And a READ needs
+ * memory with a key of its own: that is kd_rw_post()'s.
+ */
 
 /* [any] as kd_post_send(): one RDMA READ into, or WRITE from, the first @len bytes of
  * @dma (KD_DMA_BOTH)
  */
 int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_t len,
-	       uint64_t addr, uint32_t rkey, bool write);
+	       uint64_t addr, uint32_t rkey, bool write, bool placed);
 /* [sleep] map all of @pages and make the WRs (rdma_rw); nothing is posted */
 int kd_rw_prepare(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, uint64_t addr,
 		  uint32_t rkey, bool write);
 /* [any] what was prepared, all of it signalled at its end */
-int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe);
+int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe, bool placed);
 /* [any] as kd_read_release(), and for what was prepared and not posted */
 void kd_rw_release(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, bool write);
 

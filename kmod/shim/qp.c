@@ -32,20 +32,25 @@ static void kd_qp_event(struct ib_event *event, void *context)
 	}
 }
 
-/* A READ without MR takes as many SGEs as the device allows, a SEND takes one. */
-static u32 kd_qp_send_sge(struct ib_device *dev, const struct kd_qp_params *params)
+/*
+ * A READ without MR takes as many SGEs as the device allows, a SEND takes one. Over iWARP a
+ * READ has an MR, and only WRITEs take more.
+ */
+static u32 kd_qp_send_sge(struct ib_device *dev, u32 port, const struct kd_qp_params *params)
 {
 	if (params->send_sges)
 		return params->send_sges;
 	if (!params->max_reads)
 		return 1;
+	if (rdma_protocol_iwarp(dev, port))
+		return dev->attrs.max_send_sge;
 	return min(dev->attrs.max_send_sge, dev->attrs.max_sge_rd);
 }
 
 /* rdma_rw contexts for @params: a READ of many pages counts as more than one */
 static u32 kd_qp_rw_ctxs(struct ib_device *dev, u32 port, const struct kd_qp_params *params)
 {
-	u32 sge = kd_qp_send_sge(dev, params);
+	u32 sge = kd_qp_send_sge(dev, port, params);
 	u32 factor;
 
 	if (!params->max_reads)
@@ -57,12 +62,32 @@ static u32 kd_qp_rw_ctxs(struct ib_device *dev, u32 port, const struct kd_qp_par
 	return params->max_reads * factor;
 }
 
+static bool kd_qp_probes(struct ib_device *dev, u32 port, const struct kd_qp_params *params)
+{
+	return params->max_writes && rdma_protocol_iwarp(dev, port);
+}
+
+/*
+ * What WRITEs over iWARP take besides: probes behind them, whose sink is registered once; and
+ * of many pages they are many WRs, where rdma_rw reckons with an MR.
+ */
+static u32 kd_qp_write_wrs(struct ib_device *dev, u32 port, const struct kd_qp_params *params)
+{
+	u32 sge = kd_qp_send_sge(dev, port, params);
+
+	if (!kd_qp_probes(dev, port, params))
+		return 0;
+	return 1 + params->max_writes +
+	       params->max_rw * (DIV_ROUND_UP(params->max_read_pages, sge) + 1);
+}
+
 static u32 kd_qp_total_send_wrs(struct ib_device *dev, u32 port,
 				const struct kd_qp_params *params)
 {
 	u32 ctxs = kd_qp_rw_ctxs(dev, port, params);
 
-	return params->max_send + 1 + rdma_rw_max_send_wr(dev, port, ctxs, 0);
+	return params->max_send + 1 + kd_qp_write_wrs(dev, port, params) +
+	       rdma_rw_max_send_wr(dev, port, ctxs, 0);
 }
 
 uint32_t kd_qp_send_wrs(struct kd_device *device, const struct kd_qp_params *params)
@@ -85,9 +110,10 @@ int kd_qp_create(struct kd_cm *cm, const struct kd_qp_params *params, struct kd_
 		.port_num	= port,
 		.cap = {
 			/* one of each for the drain; ib_create_qp() adds what READs need */
-			.max_send_wr	= params->max_send + 1,
+			.max_send_wr	= params->max_send + 1 +
+					  kd_qp_write_wrs(dev, port, params),
 			.max_recv_wr	= params->max_recv + 1,
-			.max_send_sge	= kd_qp_send_sge(dev, params),
+			.max_send_sge	= kd_qp_send_sge(dev, port, params),
 			.max_recv_sge	= params->recv_sges ?: 1,
 			.max_rdma_ctxs	= kd_qp_rw_ctxs(dev, port, params),
 		},
@@ -113,6 +139,13 @@ int kd_qp_create(struct kd_cm *cm, const struct kd_qp_params *params, struct kd_
 		return kd_from_errno(ret);
 	}
 	qp->qp = cm->id->qp;
+	if (kd_qp_probes(dev, port, params)) {
+		ret = kd_sink_create(qp);
+		if (ret) {
+			kd_qp_destroy(qp);
+			return ret;
+		}
+	}
 	*out = qp;
 	return 0;
 }
@@ -125,6 +158,7 @@ uint32_t kd_qp_number(const struct kd_qp *qp)
 void kd_qp_destroy(struct kd_qp *qp)
 {
 	rdma_destroy_qp(qp->cm->id);
+	kd_sink_destroy(qp);
 	kfree(qp);
 }
 

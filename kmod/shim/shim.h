@@ -114,10 +114,24 @@ struct kd_cq {
 	struct kd_marker	recv_marker;
 };
 
+/* Where the bytes of probes go: one, with a key of the QP's own. */
+struct kd_sink {
+	struct ib_mr		*mr;
+	struct kd_dma		dma;
+	struct ib_reg_wr	reg;
+	bool			registered;	/* or it is posted */
+};
+
+struct kd_probe {
+	struct ib_rdma_wr	read;
+	struct ib_sge		sge;
+};
+
 struct kd_qp {
 	struct ib_qp		*qp;
 	struct kd_cm		*cm;
 	struct kd_cq		*cq;
+	struct kd_sink		*sink;		/* of a QP with WRITEs over iWARP */
 	bool			marked;		/* kd_qp_stop() posted the markers */
 };
 
@@ -197,6 +211,14 @@ void kd_cq_kick(struct kd_cq *cq);
 void kd_cq_fatal(struct kd_cq *cq, const char *what);
 /* [any] posts a chain with bottom halves disabled; KD_* */
 int kd_post_wrs(struct kd_qp *qp, const struct ib_send_wr *first);
+/* probe.c: what probes need; KD_* */
+int kd_sink_create(struct kd_qp *qp);
+void kd_sink_destroy(struct kd_qp *qp);
+/* probe.c: a READ of the byte at @addr, to be posted behind WRITEs; its first WR */
+struct ib_send_wr *kd_probe_make(struct kd_probe *probe, struct kd_qp *qp, struct kd_cqe *cqe,
+				 u64 addr, u32 rkey);
+/* probe.c: as kd_post_wrs(), with a probe */
+int kd_post_probed(struct kd_qp *qp, const struct ib_send_wr *first);
 
 struct file;
 /* map_node.c: the rest of opening a mapping's node; a negative errno */

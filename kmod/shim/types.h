@@ -264,6 +264,8 @@ struct kd_cm_params {
  * @max_recv:	receives outstanding, without drain
  * @max_reads:	kd_read contexts in use at once
  * @max_read_pages: pages of the largest of them
+ * @max_writes:	of @max_send, WRs that kd_post_io() and kd_post_chain() post
+ * @max_rw:	of @max_reads, those of kd_rw_post()
  * @send_sges:	entries of one WR of the send side; 0: what the others need
  * @recv_sges:	of one receive; 0: one
  */
@@ -274,6 +276,8 @@ struct kd_qp_params {
 	uint32_t	max_recv;
 	uint32_t	max_reads;
 	uint32_t	max_read_pages;
+	uint32_t	max_writes;
+	uint32_t	max_rw;
 	uint32_t	send_sges;
 	uint32_t	recv_sges;
 };

@@ -10,6 +10,8 @@
 #define KDK_PAGES	40
 #define KDK_BYTES	(KDK_PAGES * PAGE_SIZE)
 #define KDK_LKEY	0x1234
+#define KDK_SINK_KEY	0x5678
+#define KDK_SINK	0xdef000
 #define KDK_SGES	(KD_CHAIN_SGES + KD_CHAIN_MAX)
 
 /* A WR as it was posted; chain and entries are used up by the return. */
@@ -26,6 +28,8 @@ struct kdk_wire {
 	struct ib_pd		pd;
 	struct ib_qp		ib_qp;
 	struct kd_qp		qp;
+	struct ib_mr		sink_mr;
+	struct kd_sink		sink;
 	struct kd_chain		*chain;
 	struct kd_io		ios[KD_CHAIN_MAX];
 	struct kd_cqe		cqes[KD_CHAIN_MAX];
@@ -92,6 +96,12 @@ static struct kdk_wire *kdk_wire_create(struct kunit *test)
 	w->ib_qp.device = &w->dev;
 	w->ib_qp.pd = &w->pd;
 	w->qp.qp = &w->ib_qp;
+	w->sink_mr.lkey = KDK_SINK_KEY;
+	w->sink_mr.iova = KDK_SINK;
+	w->sink.mr = &w->sink_mr;
+	w->sink.reg.wr.opcode = IB_WR_REG_MR;
+	w->sink.registered = true;
+	w->qp.sink = &w->sink;
 	return w;
 }
 
@@ -120,6 +130,8 @@ static enum ib_wr_opcode kdk_opcode(const struct kd_io *io)
 		return IB_WR_ATOMIC_CMP_AND_SWP;
 	case KD_IO_FETCH_ADD:
 		return IB_WR_ATOMIC_FETCH_AND_ADD;
+	case KD_IO_PROBE:
+		return IB_WR_RDMA_READ;
 	default:
 		return io->write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
 	}
@@ -140,7 +152,7 @@ static void kdk_expect_posted(struct kunit *test, const struct kdk_wire *w, u32 
 		u32 len = 0, j;
 
 		KUNIT_EXPECT_EQ(test, p->wr.opcode, kdk_opcode(io));
-		KUNIT_EXPECT_EQ(test, p->wr.send_flags, IB_SEND_SIGNALED);
+		KUNIT_EXPECT_EQ(test, p->wr.send_flags, io->cqe ? IB_SEND_SIGNALED : 0);
 		KUNIT_EXPECT_PTR_EQ(test, p->wr.wr_cqe, to_cqe(io->cqe));
 		KUNIT_EXPECT_EQ(test, p->wr.next == NULL, i == nr - 1);
 		KUNIT_EXPECT_EQ(test, p->addr, io->addr);
@@ -149,12 +161,17 @@ static void kdk_expect_posted(struct kunit *test, const struct kdk_wire *w, u32 
 		sges += p->wr.num_sge;
 		for (j = 0; j < p->wr.num_sge; j++) {
 			len += w->sges[p->first + j].length;
-			KUNIT_EXPECT_EQ(test, w->sges[p->first + j].lkey, KDK_LKEY);
+			KUNIT_EXPECT_EQ(test, w->sges[p->first + j].lkey,
+					io->kind == KD_IO_PROBE ? KDK_SINK_KEY : KDK_LKEY);
 		}
 		KUNIT_EXPECT_EQ(test, len, io->len);
 		if (io->kind == KD_IO_FIXED)
 			continue;
 		KUNIT_EXPECT_EQ(test, p->wr.num_sge, 1);
+		if (io->kind == KD_IO_PROBE) {
+			KUNIT_EXPECT_EQ(test, w->sges[p->first].addr, KDK_SINK);
+			continue;
+		}
 		KUNIT_EXPECT_EQ(test, w->sges[p->first].addr, io->dma->addr);
 	}
 }
@@ -235,6 +252,53 @@ static void chain_of_many(struct kunit *test)
 	w->doorbells = 0;
 	KUNIT_EXPECT_EQ(test, kd_post_chain(&w->qp, w->chain, w->ios, nr - 1), 0);
 	kdk_expect_posted(test, w, nr - 1);
+	kd_chain_free(w->chain);
+}
+
+/* WRITEs over iWARP: none completes by itself, but for the probe behind them. */
+static void chain_with_a_probe(struct kunit *test)
+{
+	struct kdk_wire *w = kdk_wire_create(test);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	for (i = 0; i < KD_CHAIN_MAX - 1; i++)
+		kdk_io(w, i, KD_IO_BUFFER, true, 100 + i)->cqe = NULL;
+	kdk_io(w, i, KD_IO_PROBE, false, 1);
+	KUNIT_EXPECT_EQ(test, kd_post_chain(&w->qp, w->chain, w->ios, KD_CHAIN_MAX), 0);
+	kdk_expect_posted(test, w, KD_CHAIN_MAX);
+	kd_chain_free(w->chain);
+}
+
+/* One that has no chain, and is the first: its sink is registered before, if it is posted. */
+static void write_with_a_probe(struct kunit *test)
+{
+	struct kdk_wire *w = kdk_wire_create(test);
+	u32 round;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	kdk_io(w, 0, KD_IO_BUFFER, true, 100)->cqe = NULL;
+	kdk_io(w, 1, KD_IO_PROBE, false, 1);
+	w->ios[1].addr = w->ios[0].addr;
+	w->ios[1].rkey = w->ios[0].rkey;
+	w->sink.registered = false;
+	for (round = 0; round < 3; round++) {
+		w->error = round ? 0 : -ENOMEM;
+		w->nr = 0;
+		w->nr_sges = 0;
+		w->doorbells = 0;
+		KUNIT_EXPECT_EQ(test, kd_post_io(&w->qp, w->ios[1].cqe, &w->dmas[0], 100,
+						 w->ios[0].addr, w->ios[0].rkey, true, true),
+				round ? 0 : KD_ENOMEM);
+		KUNIT_EXPECT_EQ(test, w->sink.registered, round > 0);
+		if (round == 1) {
+			KUNIT_EXPECT_EQ(test, w->nr, 3);
+			KUNIT_EXPECT_EQ(test, w->posted[1].wr.opcode, IB_WR_REG_MR);
+			KUNIT_EXPECT_EQ(test, w->posted[1].wr.send_flags, 0);
+			KUNIT_EXPECT_EQ(test, w->posted[2].wr.opcode, IB_WR_RDMA_READ);
+		}
+	}
+	kdk_expect_posted(test, w, 2);
 	kd_chain_free(w->chain);
 }
 
@@ -359,6 +423,8 @@ static void chain_without_memory(struct kunit *test)
 static struct kunit_case kdk_chain_cases[] = {
 	KUNIT_CASE_PARAM(chain_of_one, one_gen_params),
 	KUNIT_CASE_PARAM(chain_of_many, count_gen_params),
+	KUNIT_CASE(chain_with_a_probe),
+	KUNIT_CASE(write_with_a_probe),
 	KUNIT_CASE_PARAM(chain_of_fixed, entries_gen_params),
 	KUNIT_CASE(chain_is_refused),
 	KUNIT_CASE(chain_without_memory),

@@ -236,6 +236,13 @@ static void fixed_fit(struct kunit *test)
 				goto out;
 			}
 			kd_fixed_sync_cpu(m.fixed, offset, fit);
+			fit = kd_fixed_room(m.fixed, offset, len, most);
+			if (!fit || fit > len || kd_fixed_span(m.fixed, offset, fit) > most ||
+			    (fit < len && kd_fixed_span(m.fixed, offset, fit + 1) <= most)) {
+				KUNIT_FAIL(test, "%u of %u bytes at %llu in %u pages", fit, len,
+					   offset, most);
+				goto out;
+			}
 		}
 	/* who still asks when the device is gone gets an answer */
 	kd_fixed_unmap(m.fixed);

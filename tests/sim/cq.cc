@@ -38,6 +38,8 @@ void handle(World &w, Cq *cq, CqEntry &entry)
 	wc.write = entry.write;
 	wc.with_imm = entry.with_imm;
 	wc.imm = entry.imm;
+	if (!entry.cqe)
+		return;
 	w.sched.preempt();
 	switch (entry.kind) {
 	case KD_CQE_RECV: return core.recv_done(entry.cqe, &wc);

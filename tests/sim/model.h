@@ -350,6 +350,13 @@ struct RecvWr {
 	uint32_t lkey = 0;
 };
 
+/* A WRITE over iWARP that has completed, and is with TCP. */
+struct Unplaced {
+	uint64_t wr;
+	SendWr write;
+	Bytes copy; /* of one that asked for a completion; else it is still where it was */
+};
+
 /* A WR that the consumer has not seen the end of. */
 struct Outstanding {
 	uint64_t wr;
@@ -382,6 +389,7 @@ struct Qp {
 	std::deque<SendWr> sq;
 	std::deque<RecvWr> rq;
 	std::deque<Outstanding> out_send, out_recv;
+	std::deque<Unplaced> stream;
 	unsigned int reads = 0;
 	uint64_t next_wr = 1;
 	uint32_t slow = 1;   /* all that it does takes so many times longer */

@@ -47,7 +47,8 @@ uint64_t range_end(const Fixed &fixed, uint64_t offset)
 			(offset + skew) / fixed.range * fixed.range + fixed.range - skew);
 }
 
-uint8_t *place_at(const kd_place &place, uint32_t len, const char *function)
+uint8_t *place_at(const kd_place &place, uint32_t len, const char *function,
+		  bool mapped_too = false)
 {
 	if (!place.pages == !place.fixed)
 		die("%s: not one memory", function);
@@ -59,7 +60,7 @@ uint8_t *place_at(const kd_place &place, uint32_t len, const char *function)
 		die("%s: %u bytes from %llu of %llu", function, len,
 		    static_cast<unsigned long long>(place.offset),
 		    static_cast<unsigned long long>(size));
-	if (pages ? pages->mapped : fixed->pd != nullptr)
+	if (!mapped_too && (pages ? pages->mapped : fixed->pd != nullptr))
 		fail("%s of memory that is mapped for the device", function);
 	return (pages ? pages->data() : fixed->user) + place.offset;
 }
@@ -69,6 +70,7 @@ SendWr wr_of(Qp *qp, const kd_io &io)
 	SendWr wr;
 
 	wr.cqe = io.cqe;
+	wr.signalled = io.cqe;
 	wr.cqe_kind = KD_CQE_IO;
 	wr.remote_addr = io.addr;
 	wr.rkey = io.rkey;
@@ -79,6 +81,8 @@ SendWr wr_of(Qp *qp, const kd_io &io)
 		  : io.kind == KD_IO_FETCH_ADD ? WrKind::FetchAdd
 		  : io.write                   ? WrKind::Write
 					       : WrKind::Read;
+	if (wr.kind != WrKind::Write && qp->dev->iwarp())
+		fail("kd_post_chain(): the sink of a READ or atomic operation without a key");
 	if (io.kind == KD_IO_FIXED) {
 		Fixed *fixed = to_fixed(io.fixed, "kd_post_chain");
 
@@ -252,6 +256,14 @@ uint32_t kd_fixed_fit(const struct kd_fixed *fixed, uint64_t offset, uint32_t le
 	return static_cast<uint32_t>(std::min<uint64_t>(len, end - offset));
 }
 
+uint32_t kd_fixed_room(const struct kd_fixed *fixed, uint64_t offset, uint32_t len,
+		       uint32_t max_pages)
+{
+	Fixed *self = to_fixed(fixed, __func__);
+
+	return kd_user_fit(reinterpret_cast<uint64_t>(self->user) + offset, len, max_pages);
+}
+
 void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)
 {
 	world().enter(__func__, false);
@@ -301,7 +313,7 @@ int kd_fixed_borrow(struct kd_fixed *fixed, uint64_t offset, uint32_t len, uint3
 	kd_place place{.fixed = fixed, .offset = offset};
 
 	w.enter(__func__, true);
-	uint8_t *start = place_at(place, len, __func__);
+	uint8_t *start = place_at(place, len, __func__, true);
 	if (pages_of(reinterpret_cast<uint64_t>(start), len) > max_pages)
 		return KD_EOPNOTSUPP;
 	if (w.inject(Op::PagesPinIo))
@@ -352,26 +364,34 @@ int kd_post_chain(struct kd_qp *qp, struct kd_chain *chain, const struct kd_io *
 	for (uint32_t i = 0; i < nr; i++) {
 		if (ios[i].kind != KD_IO_FIXED)
 			continue;
-		if (kd_fixed_fit(ios[i].fixed, ios[i].offset, ios[i].len,
-				 self->dev->attr.max_read_sge, &used) != ios[i].len)
-			fail("kd_post_chain(): more than %u entries in one WR",
-			     self->dev->attr.max_read_sge);
+		uint32_t most = self->dev->iwarp() ? self->dev->attr.max_send_sge
+						   : self->dev->attr.max_read_sge;
+		if (kd_fixed_fit(ios[i].fixed, ios[i].offset, ios[i].len, most, &used) !=
+		    ios[i].len)
+			fail("kd_post_chain(): more than %u entries in one WR", most);
 		sges += used;
 	}
 	if (sges > KD_CHAIN_SGES)
 		fail("kd_post_chain(): %u entries", sges);
+	auto mark = [&](const kd_io &io) {
+		if (io.cqe)
+			mark_posted(io.cqe, self, KD_CQE_IO, "kd_post_chain");
+	};
 	for (uint32_t i = 0; i < nr; i++) {
-		mark_posted(ios[i].cqe, self, KD_CQE_IO, __func__);
+		mark(ios[i]);
 		if (i && w.inject(Op::PartialPost)) {
 			self->cq->node->core->queue_fatal(self->cq->queue, "post failed");
 			self->out_send.push_back({self->next_wr++, ios[i].cqe, 0, false});
 			while (++i < nr) {
-				mark_posted(ios[i].cqe, self, KD_CQE_IO, __func__);
+				mark(ios[i]);
 				self->out_send.push_back({self->next_wr++, ios[i].cqe, 0, false});
 			}
 			return 0;
 		}
-		qp_post_send(w, self, wr_of(self, ios[i]));
+		if (ios[i].kind == KD_IO_PROBE)
+			post_probe(w, self, ios[i].cqe, ios[i].addr, ios[i].rkey);
+		else
+			qp_post_send(w, self, wr_of(self, ios[i]));
 	}
 	return 0;
 }

@@ -27,6 +27,39 @@ Mr *to_key(const kd_key *key, const char *function)
 
 } // namespace
 
+namespace sim
+{
+
+void post_probe(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey)
+{
+	SendWr wr;
+	wr.kind = WrKind::Read;
+	wr.cqe = cqe;
+	wr.cqe_kind = KD_CQE_IO;
+	wr.remote_addr = addr;
+	wr.rkey = rkey;
+	wr.len = 1;
+	qp_post_send(w, qp, std::move(wr));
+}
+
+} // namespace sim
+
+namespace
+{
+
+/* What ends a WRITE that was posted. */
+void post_end(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey)
+{
+	if (w.inject(Op::PartialPost)) {
+		qp->cq->node->core->queue_fatal(qp->cq->queue, "post failed");
+		qp->out_send.push_back({qp->next_wr++, cqe, 0, false});
+		return;
+	}
+	post_probe(w, qp, cqe, addr, rkey);
+}
+
+} // namespace
+
 extern "C" {
 
 int kd_region_alloc(uint64_t size, struct kd_region **out)
@@ -150,7 +183,7 @@ int kd_post_keys(struct kd_qp *qp, struct kd_cqe *reg, struct kd_key *const *key
 }
 
 int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_t len,
-	       uint64_t addr, uint32_t rkey, bool write)
+	       uint64_t addr, uint32_t rkey, bool write, bool placed)
 {
 	World &w = world();
 
@@ -163,7 +196,11 @@ int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_
 		return err;
 	if (w.inject(Op::PostIo))
 		return KD_ENOMEM;
-	check_send_room(self, 1, __func__);
+	check_send_room(self, 1 + placed, __func__);
+	if (!write && self->dev->iwarp())
+		fail("kd_post_io(): the sink of a READ without a key");
+	if (placed && (!write || !self->dev->iwarp()))
+		fail("kd_post_io(): a READ behind nothing");
 	if (buffer.in_use)
 		fail("kd_post_io() of a buffer that the device owns");
 	mark_posted(cqe, self, KD_CQE_IO, __func__);
@@ -171,7 +208,8 @@ int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_
 	buffer.arrived.clear();
 	SendWr wr;
 	wr.kind = write ? WrKind::Write : WrKind::Read;
-	wr.cqe = cqe;
+	wr.cqe = placed ? nullptr : cqe;
+	wr.signalled = !placed;
 	wr.cqe_kind = KD_CQE_IO;
 	wr.dma = buffer.addr;
 	if (write)
@@ -180,6 +218,8 @@ int kd_post_io(struct kd_qp *qp, struct kd_cqe *cqe, struct kd_dma *dma, uint32_
 	wr.rkey = rkey;
 	wr.len = len;
 	qp_post_send(w, self, std::move(wr));
+	if (placed)
+		post_end(w, self, cqe, addr, rkey);
 	return 0;
 }
 
@@ -203,7 +243,7 @@ int kd_rw_prepare(struct kd_qp *qp, struct kd_read *rw, struct kd_pages *pages, 
 	return 0;
 }
 
-int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe)
+int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe, bool placed)
 {
 	World &w = world();
 
@@ -217,10 +257,14 @@ int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe)
 		return err;
 	if (w.inject(Op::RwPost))
 		return KD_ENOMEM;
+	check_send_room(self, placed, __func__);
+	if (placed && (!context.write || !self->dev->iwarp()))
+		fail("kd_rw_post(): a READ behind nothing");
 	mark_posted(cqe, self, KD_CQE_IO, __func__);
 	SendWr wr;
 	wr.kind = context.write ? WrKind::Write : WrKind::Read;
-	wr.cqe = cqe;
+	wr.cqe = placed ? nullptr : cqe;
+	wr.signalled = !placed;
 	wr.cqe_kind = KD_CQE_IO;
 	wr.remote_addr = context.addr;
 	wr.rkey = context.rkey;
@@ -229,7 +273,11 @@ int kd_rw_post(struct kd_qp *qp, struct kd_read *rw, struct kd_cqe *cqe)
 	context.cqe = cqe;
 	context.wr = self->next_wr;
 	context.done = false;
+	uint64_t addr = context.addr;
+	uint32_t rkey = context.rkey;
 	qp_post_send(w, self, std::move(wr));
+	if (placed)
+		post_end(w, self, cqe, addr, rkey);
 	return 0;
 }
 

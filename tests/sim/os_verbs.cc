@@ -18,9 +18,20 @@ uint32_t read_wrs(const struct kd_device_attr &attr, uint32_t pages)
 	return (pages + attr.max_read_sge - 1) / attr.max_read_sge;
 }
 
+/* WRs besides of WRITEs over iWARP: READs behind them, and the pages of large ones. */
+uint32_t write_wrs(const struct kd_device_attr &attr, const kd_qp_params &params)
+{
+	if (attr.transport != KDIRECT_TRANSPORT_IWARP || !params.max_writes)
+		return 0;
+	uint32_t sges = attr.max_send_sge;
+	return 1 + params.max_writes +
+	       params.max_rw * ((params.max_read_pages + sges - 1) / sges + 1);
+}
+
 uint32_t send_wrs(const struct kd_device_attr &attr, const kd_qp_params &params)
 {
-	return params.max_send + params.max_reads * read_wrs(attr, params.max_read_pages) + 1;
+	return params.max_send + write_wrs(attr, params) +
+	       params.max_reads * read_wrs(attr, params.max_read_pages) + 1;
 }
 
 Qp *to_qp(const kd_qp *qp, const char *function)
@@ -201,6 +212,8 @@ int kd_qp_create(struct kd_cm *cm, const struct kd_qp_params *params, struct kd_
 	if (w.opts.uneven && w.sched.rng.chance(40))
 		qp->slow = static_cast<uint32_t>(w.sched.rng.range(2, 30));
 	qp->max_send = params->max_send;
+	if (self->dev->iwarp())
+		qp->max_send += params->max_writes + params->max_rw;
 	qp->max_recv = params->max_recv;
 	qp->max_reads = params->max_reads;
 	qp->max_read_pages = params->max_read_pages;

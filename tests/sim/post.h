@@ -17,6 +17,8 @@ int check_state(const Qp *qp, bool send, const char *function);
 SendWr send_wr(const kd_dma *dma, uint32_t len, bool signalled, kd_cqe *cqe, const char *function);
 /* What registers @frwr again; the MR. */
 Mr *post_frwr(World &w, Qp *qp, kd_cqe *cqe, kd_frwr *frwr, bool sink, bool signalled);
+/* iWARP: a READ of a byte for nobody, behind WRITEs. */
+void post_probe(World &w, Qp *qp, kd_cqe *cqe, uint64_t addr, uint32_t rkey);
 /* One more context of max_reads. */
 void check_contexts(const Qp *qp, const char *function);
 

@@ -170,6 +170,7 @@ void qp_error(World &w, Qp *qp)
 	if (qp->state == Qp::State::Error || qp->state == Qp::State::Reset)
 		return;
 	qp->state = Qp::State::Error;
+	qp->stream.clear();
 	flush(w, qp);
 	Qp *peer = w.qps.find(qp->remote);
 	if (!qp->dev->iwarp() || !peer || !w.connected(qp->dev, peer->dev))
@@ -202,6 +203,7 @@ void qp_release_flush(World &w, Qp *qp)
 void qp_reset(World &w, Qp *qp)
 {
 	qp->state = Qp::State::Reset;
+	qp->stream.clear();
 	qp->sq.clear();
 	qp->rq.clear();
 	qp->flush_held = false;

@@ -74,6 +74,14 @@ Mr *accessible(World &w, Qp *peer, const SendWr &wr)
 	return mr;
 }
 
+/* The memory that a READ or WRITE without pieces uses. */
+uint8_t *memory_of(World &w, const SendWr &wr)
+{
+	return wr.pages   ? wr.pages->data()
+	       : wr.fixed ? wr.fixed->user + wr.offset
+			  : w.dmas.at(wr.dma).mem;
+}
+
 /* The bytes of a READ or WRITE, which the memory at the other end still is for. */
 void transfer(World &w, SendWr &wr, Mr *mr)
 {
@@ -92,11 +100,7 @@ void transfer(World &w, SendWr &wr, Mr *mr)
 							   : old;
 		std::memcpy(remote, &now, sizeof(now));
 	} else if (wr.kind == WrKind::Write)
-		std::memcpy(remote,
-			    wr.pages   ? wr.pages->data()
-			    : wr.fixed ? wr.fixed->user + wr.offset
-				       : dma->second.mem,
-			    wr.len);
+		std::memcpy(remote, memory_of(w, wr), wr.len);
 	else if (wr.fixed)
 		wr.fixed->arrived.push_back(
 			{wr.offset, Bytes(reinterpret_cast<char *>(remote), wr.len)});
@@ -138,6 +142,63 @@ const char *verb(const SendWr &wr)
 	return is_atomic(wr) ? "atomic operation" : wr.kind == WrKind::Write ? "WRITE" : "READ";
 }
 
+/* iWARP: what precedes @wr in the stream is there when it is. */
+void place_before(World &w, Qp *qp, Qp *peer, uint64_t wr)
+{
+	while (!qp->stream.empty() && qp->stream.front().wr < wr) {
+		Unplaced next = std::move(qp->stream.front());
+
+		qp->stream.pop_front();
+		Mr *mr = accessible(w, peer, next.write);
+		if (!mr) {
+			fail("memory was taken away before a WRITE was placed");
+			return;
+		}
+		if (next.write.signalled)
+			std::memcpy(mr->data() + (next.write.remote_addr - mr->addr),
+				    next.copy.data(), next.copy.size());
+		else
+			transfer(w, next.write, mr);
+	}
+}
+
+void place_later(World &w, uint64_t qp_id, uint64_t wr_id)
+{
+	Qp *qp = w.qps.find(qp_id);
+
+	if (!qp || qp->stream.empty() || qp->stream.front().wr > wr_id)
+		return;
+	if (Qp *peer = qp->dev->stuck ? nullptr : reach(w, qp))
+		place_before(w, qp, peer, wr_id + 1);
+	else
+		w.sched.after(read_retry, [&w, qp_id, wr_id] { place_later(w, qp_id, wr_id); });
+}
+
+/* It has completed when TCP has it, which sends it for as long as there is a connection. */
+Outcome hand_over(World &w, Qp *qp, SendWr &wr)
+{
+	uint64_t qp_id = qp->id, wr_id = wr.id;
+	Unplaced entry{wr_id, wr, {}};
+
+	if (wr.signalled)
+		entry.copy.assign(reinterpret_cast<char *>(memory_of(w, wr)), wr.len);
+	qp->stream.push_back(std::move(entry));
+	wr.executed = true;
+	w.sched.after(w.delay() * qp->slow, [&w, qp_id, wr_id] {
+		Qp *self = w.qps.find(qp_id);
+
+		if (self && self->state == Qp::State::Rts && !self->dev->stuck)
+			qp_wr_done(w, self, wr_id, WC_SUCCESS);
+		else if (self && self->dev->stuck)
+			for (SendWr &late : self->sq)
+				if (late.id == wr_id)
+					late.done = true;
+	});
+	w.sched.after(2 * w.delay() * qp->slow,
+		      [&w, qp_id, wr_id] { place_later(w, qp_id, wr_id); });
+	return Outcome::Sent;
+}
+
 void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
 {
 	Qp *qp = w.qps.find(qp_id);
@@ -155,6 +216,7 @@ void finish_one_sided(World &w, uint64_t qp_id, uint64_t wr_id)
 				      [&w, qp_id, wr_id] { finish_one_sided(w, qp_id, wr_id); });
 		return;
 	}
+	place_before(w, qp, peer, wr_id);
 	Mr *mr = accessible(w, peer, *wr);
 	if (!mr) {
 		if (promised(qp, peer))
@@ -203,6 +265,8 @@ Outcome execute_one_sided(World &w, Qp *qp, SendWr &wr)
 		qp_breaks(w, peer);
 		return failed(w, qp, wr, WC_REM_ACCESS_ERR);
 	}
+	if (!read && qp->dev->iwarp() && promised(qp, peer))
+		return hand_over(w, qp, wr);
 	wr.executed = true;
 	uint64_t qp_id = qp->id, wr_id = wr.id;
 	w.sched.after(w.delay() * qp->slow,
@@ -226,6 +290,7 @@ Outcome execute_send(World &w, Qp *qp, SendWr &wr)
 		}
 		return rnr(w, qp, wr);
 	}
+	place_before(w, qp, peer, wr.id);
 	RecvWr recv = peer->rq.front();
 	if (!usable(recv.local, recv.lkey))
 		fail("a receive with an MR that is not registered");

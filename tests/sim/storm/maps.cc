@@ -171,7 +171,8 @@ bool Schedule::batch(MapFile &file, uint64_t base, std::string &model, bool &kno
 			batch.add(read_desc(addr + from, len, base + from), result);
 		from += len;
 		if (rng.chance(10))
-			batch.add(add_desc(base, 0), 8);
+			batch.add(add_desc(base, 0),
+				  device.transport == KDIRECT_TRANSPORT_IWARP ? -KD_EOPNOTSUPP : 8);
 		if (rng.chance(10))
 			batch.add(read_desc(0, 1, UINT64_MAX), -KD_ERANGE);
 	}

@@ -24,6 +24,8 @@ posts=$(counted c0 desc_posts)
 gtests doorbells uring_test $m $size --gtest_filter='*OneCallForMany'
 descs=$(($(counted c0 descs) - descs))
 posts=$(($(counted c0 desc_posts) - posts))
+# over iWARP READs do not
+[ "$KD_RDMA" != siw ] || posts=$((posts - descs / 2))
 check "commands of one call share doorbells ($descs, $posts)" test "$descs" -ge 641 -a $((posts * 4)) -le "$descs"
 check "no buffer is left" wait_for 10 no_fixed c0
 

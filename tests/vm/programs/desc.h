@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <kdirect.h>
 #include <sys/ioctl.h>
@@ -48,6 +49,21 @@ inline kdirect_desc fetch_add(uint64_t remote, uint64_t operand, uint64_t user_d
 	desc.operand = operand;
 	desc.user_data = user_data;
 	return desc;
+}
+
+// soft-iWARP has no atomic operations.
+inline bool atomics()
+{
+	const char *rdma = std::getenv("KD_RDMA");
+	return !rdma || std::strcmp(rdma, "siw") != 0;
+}
+
+// 8 bytes that nothing changes.
+inline kdirect_desc touch(uint64_t remote, uint64_t user_data = 0)
+{
+	static uint64_t word;
+	return atomics() ? fetch_add(remote, 0, user_data)
+			 : transfer(false, &word, sizeof(word), remote, user_data);
 }
 
 inline kdirect_desc cmp_swap(uint64_t remote, uint64_t compare, uint64_t swap,

@@ -34,7 +34,7 @@ kdirect_desc make(char *memory, uint64_t number, uint64_t size)
 	uint64_t remote = (x >> 8) % (size - 60000);
 
 	switch (number % 5) {
-	case 0: return fetch_add(remote & ~7ULL, 0, number);
+	case 0: return touch(remote & ~7ULL, number);
 	case 1: return transfer(false, memory + (number % 16) * 65536, len, remote, number);
 	case 2: return transfer(true, memory + (number % 16) * 65536, len % 8000, remote, number);
 	default: return fixed(number % 5 == 3, 0, (number % 16) * 65536, len, remote, number);

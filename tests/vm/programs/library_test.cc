@@ -152,6 +152,8 @@ TEST_F(Library, AtomicsAndWords)
 {
 	kdirect::Mapping mapping(mapping_name);
 	kdirect_map_info info = mapping.info();
+	if (!(info.flags & KDIRECT_MAP_ATOMICS))
+		GTEST_SKIP();
 	std::array<kdirect_completion, 8> done;
 	kdirect::Batch batch(8);
 	uint64_t zero = 0;
@@ -319,6 +321,8 @@ TEST_F(Library, OneThreadSubmitsAnotherReaps)
 		kdirect::Mapping mapping(mapping_name);
 		kdirect::Ring ring(mapping, 16, 4, flags);
 		const uint64_t count = 1000 / few();
+		// some devices have no atomic operations, and say so for each
+		const int result = mapping.info().flags & KDIRECT_MAP_ATOMICS ? 8 : -EOPNOTSUPP;
 		std::thread submitter([&] {
 			for (uint64_t i = 0; i < count || ring.unsubmitted();) {
 				if (i < count && ring.fetch_add(0, 0, i))
@@ -331,7 +335,7 @@ TEST_F(Library, OneThreadSubmitsAnotherReaps)
 		for (uint64_t got = 0; got < count;) {
 			ring.wait(1, 100ms);
 			got += ring.reap([&](const kdirect_completion &c) {
-				EXPECT_EQ(c.result, 8);
+				EXPECT_EQ(c.result, result);
 				seen.at(c.user_data)++;
 			});
 		}
