@@ -22,17 +22,23 @@
  *     reply      as in NEW, and CHANNELS, ACCEPTED, REJECTED, NETNS
  *  CHANNEL_NEW   NAME req, ADDR req, PORT req, SRC_ADDR, QUEUES, POLL_QUEUES,
  *                DEPTH, MAX_MESSAGE, EAGER_LIMIT, KEEP_ALIVE_MS,
- *                CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, POLL_MODE,
+ *                CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, KEEP_ALIVE_MISSES,
+ *                REQUEST_TIMEOUT_MS, LOSS_TIMEOUT_MS,
+ *                FAST_IO_FAIL_MS, RECONNECT_DELAY_MS, RECONNECT_MAX_DELAY_MS, POLL_MODE,
  *                POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US, SOCKET_OWNER, MODE; with
  *                mode raw PRIVATE_DATA, HOLD, RETRY_COUNT, RNR_RETRY_COUNT,
  *                INITIATOR_DEPTH, RESPONDER_RESOURCES
  *  CHANNEL_SET   NAME req, EAGER_LIMIT, KEEP_ALIVE_MS, DRAIN_TIMEOUT_MS,
- *                POLL_MODE, POLL_CPU_PERCENT, CQ_COUNT, CQ_PERIOD_US
+ *                KEEP_ALIVE_MISSES, REQUEST_TIMEOUT_MS,
+ *                LOSS_TIMEOUT_MS, FAST_IO_FAIL_MS, RECONNECT_DELAY_MS,
+ *                RECONNECT_MAX_DELAY_MS, POLL_MODE, POLL_CPU_PERCENT, CQ_COUNT,
+ *                CQ_PERIOD_US
  *  CHANNEL_DEL   NAME req
  *  CHANNEL_GET   do: NAME req; dump: none
  *     reply      as in NEW, and LISTENER (accepted ones), STATE, STATE_AGE_MS,
- *                ERROR, CAUSE, LOCAL_ADDR, LOCAL_PORT, DEV_NAME, OPENS, NETNS; of raw
- *                ones HELD, PEER_DATA, and once connected the depths as agreed
+ *                ERROR, CAUSE, LAST_CAUSE, ATTEMPT_CAUSE, LOCAL_ADDR, LOCAL_PORT,
+ *                DEV_NAME, OPENS, NETNS; of raw ones HELD, PEER_DATA, and once connected
+ *                the depths as agreed
  *  STATS_GET     do: NAME req; dump: none
  *     reply      NAME, STAT_* of the channel, QUEUE* (nest: QUEUE_*)
  *  EXPORT_NEW    NAME req, LISTENER req, SIZE req, READ_ONLY
@@ -66,6 +72,16 @@
  * SOCKET_OWNER it is also removed when the socket that asked for it closes
  * before it was live. Deleting a listener leaves the channels that it accepted. No
  * command waits for a peer.
+ *
+ * A session whose connection fails is recovering for up to LOSS_TIMEOUT_MS: its initiator
+ * connects again, at first at once, then after RECONNECT_DELAY_MS, which doubles up to
+ * RECONNECT_MAX_DELAY_MS and is shortened by up to a fifth by chance; an attempt is given up
+ * when the next is due, but not within a second. Its target waits for that, as long as the
+ * initiator's LOSS_TIMEOUT_MS was when it connected. Users wait meanwhile; after
+ * FAST_IO_FAIL_MS what they wait for fails with ETIMEDOUT, and the channel goes on trying.
+ * Once it is live again messages go on without a loss or a repetition, READs of mappings
+ * are repeated, and WRITEs if nobody else could write. ERROR and CAUSE are those of the
+ * outage that goes on, LAST_CAUSE of the one before, ATTEMPT_CAUSE of the last attempt.
  *
  * A raw channel (MODE) has one QP, speaks no protocol of kdirect's, and its node is for
  * descriptors (kdirect.h). A listener of mode raw accepts such channels, each of MAX_DEPTH.
@@ -252,6 +268,22 @@ enum kdirect_attr {
 	KDIRECT_A_HELD,			/* flag: it waits for its program */
 	KDIRECT_A_PEER_DATA,		/* binary, the peer's private data, up to 256 bytes */
 
+	/* Recovery of sessions */
+	KDIRECT_A_LOSS_TIMEOUT_MS,	/* u32, ms: 0 = off, ~0 = for ever, 100 to 86400000 */
+	KDIRECT_A_FAST_IO_FAIL_MS,	/* u32, ms, 100 .. 86400000, 0 = off, default 0 */
+	KDIRECT_A_RECONNECT_DELAY_MS,	/* u32, ms, 100 .. 600000, default 1000 */
+	KDIRECT_A_RECONNECT_MAX_DELAY_MS, /* u32, ms, 100 .. 600000, default 10000 */
+	KDIRECT_A_LAST_CAUSE,		/* string: of the last outage that is over */
+	KDIRECT_A_ATTEMPT_CAUSE,	/* string: why the last attempt to connect again failed */
+	KDIRECT_A_STAT_OUTAGES,		/* u64, since the channel was created, as these */
+	KDIRECT_A_STAT_OUTAGE_MS,	/* how long those took that are over */
+	KDIRECT_A_STAT_ATTEMPTS,	/* to connect again */
+	KDIRECT_A_STAT_REPLAYED,	/* messages that were sent again */
+	KDIRECT_A_STAT_IO_REPLAYED,	/* READs and WRITEs of mappings that were posted again */
+
+	KDIRECT_A_KEEP_ALIVE_MISSES,	/* u32, 1 .. 100, without an answer, default 3 */
+	KDIRECT_A_REQUEST_TIMEOUT_MS,	/* u32, ms, 1000 .. 600000, default 15000 */
+
 	/* private: */
 	__KDIRECT_A_MAX,
 };
@@ -263,7 +295,8 @@ enum kdirect_attr {
  * @KDIRECT_STATE_NEW:		created, nothing begun
  * @KDIRECT_STATE_CONNECTING:	addresses, queues and the handshake
  * @KDIRECT_STATE_LIVE:		messages flow
- * @KDIRECT_STATE_RECOVERING:	the connection failed; its queues are being torn down
+ * @KDIRECT_STATE_RECOVERING:	the connection failed; its queues are torn down, and unless that
+ *				is the end, the peers connect again
  * @KDIRECT_STATE_DELETING:	removal was asked for; draining
  * @KDIRECT_STATE_DEAD:		no RDMA resource is left; open files see the end
  */

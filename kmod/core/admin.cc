@@ -130,8 +130,10 @@ int kd_channel_set(struct kd_net *net, const struct kd_channel_params *params,
 	Sleepable s = ShimEntry::may_sleep();
 	if (!params->has)
 		return KD_ERROR(error, KD_EINVAL, 0,
-				"nothing to set: eager-limit, keep-alive, drain-timeout, "
-				"poll-mode, poll-cpu, cq-count, cq-period")
+				"nothing to set: eager-limit, keep-alive, keep-alive-misses, "
+				"request-timeout, drain-timeout, "
+				"loss-timeout, fast-io-fail, reconnect-delay, "
+				"reconnect-max-delay, poll-mode, poll-cpu, cq-count, cq-period")
 			.err();
 	if (Status st = limits::check_channel_change(*params, error); !st.ok())
 		return st.err();
@@ -162,6 +164,18 @@ int kd_channel_set(struct kd_net *net, const struct kd_channel_params *params,
 		channel->keep_alive_ms = params->keep_alive_ms;
 	if (params->has & KD_HAS_DRAIN_TIMEOUT)
 		channel->drain_timeout_ms = params->drain_timeout_ms;
+	if (params->has & KD_HAS_KEEP_ALIVE_MISSES)
+		channel->keep_alive_misses = params->keep_alive_misses;
+	if (params->has & KD_HAS_REQUEST_TIMEOUT)
+		channel->request_timeout_ms = params->request_timeout_ms;
+	if (params->has & KD_HAS_LOSS_TIMEOUT)
+		channel->loss_timeout_ms = params->loss_timeout_ms;
+	if (params->has & KD_HAS_FAST_IO_FAIL)
+		channel->fast_io_fail_ms = params->fast_io_fail_ms;
+	if (params->has & KD_HAS_RECONNECT_DELAY)
+		channel->reconnect_delay_ms = params->reconnect_delay_ms;
+	if (params->has & KD_HAS_RECONNECT_MAX_DELAY)
+		channel->reconnect_max_delay_ms = params->reconnect_max_delay_ms;
 	if (params->has & KD_HAS_POLL_MODE)
 		channel->poll_mode = PollMode(params->poll_mode);
 	if (params->has & KD_HAS_POLL_CPU)

@@ -33,6 +33,13 @@ struct Claim {
 	OfferSlot *offer = nullptr;
 };
 
+// How far State::Recovering has come.
+enum class Outage : uint8_t {
+	Down,    // the connection has to be taken down
+	Waiting, // for the next attempt, or for the peer's
+	Trying,  // to connect
+};
+
 // How an operation waits.
 struct WaitStyle {
 	bool nowait = false;
@@ -67,6 +74,9 @@ struct kd_channel {
 	// A connection request for one of our queues; the registry lock is held.
 	kd::wire::Verdict adopt(kd::Sleepable s, const kd_cm_event &event,
 				const kd::wire::RequestInfo &request);
+	// The peer connects anew.
+	kd::wire::Verdict adopt_again(kd::Sleepable s, const kd_cm_event &event,
+				      const kd::wire::RequestInfo &request);
 	void adopt_raw(kd::Sleepable s, const kd_cm_event &event); // the same
 	void cm_event(kd::Queue &queue, const kd_cm_event &event);
 
@@ -100,7 +110,10 @@ struct kd_channel {
 		return setting < terms.eager_limit ? setting : terms.eager_limit;
 	}
 	bool may_send() const;
-	bool send_ended() const; // and never again
+	bool may_keep() const;
+	bool send_ended() const;  // and never again
+	int send_refusal() const; // why a message cannot be sent, nor wait; 0: it can
+	bool ended() const;       // and it does not come back
 	// A claim would succeed now.
 	bool may_claim(kd::WaitStyle style, bool large);
 	// Pages of one offered message: one more for a buffer that begins inside a
@@ -161,6 +174,8 @@ struct kd_channel {
 	kd::Status prepare_io(kd::Sleepable s);
 	// Is a work request of the mapping outstanding?
 	bool has_io(const kd::Mapping &mapping);
+	void end_held(const kd::Mapping &mapping, int err);
+	void repost_io(kd::Sleepable s, const kd::Mapping &mapping, bool sole);
 	// The queue for reads and writes of mappings by this caller.
 	kd::Queue &io_queue(bool polls) const
 	{
@@ -177,7 +192,10 @@ struct kd_channel {
 	// --- fixed buffers: fixed.cc --------------------------------------------------------
 	kd::Status add_fixed(kd::Sleepable s, kd::FixedBuffer &buffer, bool for_device);
 	void drop_fixed(kd::Sleepable s, kd::FixedBuffer &buffer);
-	void end_fixed(kd::Sleepable s); // the device is about to go
+	// The device is about to go: none of them can be used any more.
+	void lose_fixed(kd::Sleepable s);
+	void unmap_fixed(kd::Sleepable s);
+	void end_fixed(kd::Sleepable s); // and none is added
 
 	// --- polling: poll.cc ---------------------------------------------------------------
 	bool has_poll_queues() const { return nr_poll_queues != 0; }
@@ -222,10 +240,11 @@ struct kd_channel {
 	kd::Device *device = nullptr; // registry lock, and run()
 	char device_name[64] = {};
 	kd_pd *pd = nullptr;
-	uint32_t mr_pages = 0; // of one MR of the device
-	uint32_t io_sges = 0;  // entries of one READ or WRITE
-	bool iwarp = false;    // a READ needs a key, and a WRITE a READ behind it
-	bool atomics = false;  // the device has them
+	std::atomic<uint32_t> mr_pages{0}; // of one MR of the device
+	std::atomic<uint32_t> io_sges{0};  // entries of one READ or WRITE
+	// A READ needs a key, and a WRITE a READ behind it.
+	std::atomic<bool> iwarp{false};
+	std::atomic<bool> atomics{false}; // the device has them
 	kd_node *node = nullptr;
 	std::atomic<bool> ever_live{false};
 	bool hello_sent = false;
@@ -247,12 +266,36 @@ struct kd_channel {
 	kd_error error{};                             // state_lock
 	// Settings that change while the channel lives.
 	std::atomic<uint32_t> eager_limit{0};
-	std::atomic<uint32_t> keep_alive_ms{0};
+	std::atomic<uint32_t> keep_alive_ms{0}, keep_alive_misses{0};
+	std::atomic<uint32_t> request_timeout_ms{0}; // looked at with each keep-alive
 	std::atomic<uint32_t> drain_timeout_ms{0};
+	std::atomic<uint32_t> loss_timeout_ms{0}; // limits::never: for ever; 0: no recovery
+	std::atomic<uint32_t> fast_io_fail_ms{0}; // limits::never: not before the loss timeout
+	std::atomic<uint32_t> reconnect_delay_ms{0}, reconnect_max_delay_ms{0};
 	std::atomic<kd::PollMode> poll_mode{kd::PollMode::Busy};
 	std::atomic<uint32_t> poll_cpu_percent{0}; // of PollMode::Adaptive, for each queue
 	std::atomic<uint32_t> cq_count{0}, cq_period_us{0};
 	std::atomic<bool> moderation_set{false}; // and not yet told to the device
+
+	// --- recovery: recover.cc ---------------------------------------------------------
+	// What is Recovering comes back, if it can.
+	std::atomic<bool> resumes{false};
+	std::atomic<bool> fails_fast{false}; // fast-io-fail has passed
+	std::atomic<bool> forgotten{false};  // the peer does not know the session any more
+	std::atomic<bool> hopeless{false};   // the error is one that no connection mends
+	std::atomic<bool> trying{false};     // connections of this attempt are adopted
+	std::atomic<kd::Outage> outage{kd::Outage::Down};                      // written by run()
+	uint64_t outage_since_ns = 0, next_attempt_ns = 0, attempt_end_ns = 0; // run()
+	uint32_t tries = 0;               // of this outage; run()
+	std::atomic<uint32_t> attempt{0}; // connections ever; of a target: the peer's number
+	uint64_t arrived_before = 0;      // run(): messages, before this connection
+	// Target: the peer connects anew; registry lock
+	kd_cm *pending_cm = nullptr;
+	uint8_t pending_reads_in = 0, pending_reads_out = 0;
+	kd_error attempt_error{};                         // state_lock
+	kd_error last_error{};                            // state_lock: of the outage before
+	kd::Tally outages, outage_ms, attempts, replayed; // run()
+	std::atomic<uint64_t> io_replayed{0};
 
 	// What was agreed. Written under state_lock while the channel connects; run(), and
 	// everybody once it has been live, may read it without, others use agreed().
@@ -269,11 +312,12 @@ struct kd_channel {
 
 	// --- control ----------------------------------------------------------------------------
 	kd::SpinLock<KD_LOCK_CTRL> ctrl_lock;
-	uint16_t ctrl_flags = 0;        // to be sent
-	uint64_t bye_last = 0;          // our Bye's count
-	kd::CreditWindow ctrl_window;   // the control queue's
-	kd::FetchList done;             // fetched, sender not told
-	std::atomic<uint64_t> owing{0}; // bit per data queue: owes the peer credits
+	uint16_t ctrl_flags = 0;             // to be sent
+	uint64_t bye_last = 0;               // our Bye's count
+	kd::CreditWindow ctrl_window;        // the control queue's
+	kd::FetchList done;                  // fetched, sender not told
+	std::atomic<bool> done_waits{false}; // there are some; written under ctrl_lock
+	std::atomic<uint64_t> owing{0};      // bit per data queue: owes the peer credits
 	std::atomic<bool> bye_said{false};
 	std::atomic<bool> bye_answered{false};
 	kd::Tally ctrl_tx, ctrl_rx, keep_alives;
@@ -339,8 +383,28 @@ private:
 	void keep_alive_tick();
 	bool peer_lingers();
 	bool goodbye_done(kd::Sleepable s);
+	void take_down(kd::Sleepable s);
 	void teardown(kd::Sleepable s);
 	void remove(kd::Sleepable s);
+
+	void break_down(kd::Sleepable s);
+	bool recover(kd::Sleepable s);
+	bool outage_over(kd::Sleepable s);
+	bool begin_attempt(kd::Sleepable s);
+	void forget_attempt();
+	void back_off();
+	void forget_unfinished(kd::Sleepable s);
+	void fail_fast(kd::Sleepable s);
+	void let_device_go(kd::Sleepable s);
+	uint64_t outage_wakeup() const;
+	uint64_t loss_deadline() const;
+	uint64_t fast_deadline() const;
+	bool take_pending(kd::Sleepable s);
+	void drop_pending(kd::Sleepable s);
+	bool carry_on(kd::Sleepable s);
+	void back_again();
+	void leave_device(kd::Sleepable s);
+	void wake_users();
 
 	bool begin(kd::Sleepable s);
 	bool progress(kd::Sleepable s);
@@ -371,7 +435,12 @@ private:
 	bool make_grants(kd::Sleepable s);
 	void serve_grants(kd::Sleepable s);
 	uint16_t offer(kd::Sleepable s, kd::Grant &grant);
+	uint16_t find_export(kd::Sleepable s, kd::Grant &grant);
 	void release_grant(kd::Sleepable s, kd::Grant &grant);
+	void forget_grant(kd::Sleepable s, kd::Grant &grant);
+	void suspend_grants(kd::Sleepable s);
+	void await_grants();
+	void suspend_maps(kd::Sleepable s);
 	void release_grants(kd::Sleepable s);
 	uint64_t grants_deadline();
 	void queue_work(kd_work *work);
@@ -389,7 +458,7 @@ private:
 	bool each_sender(kd::WaitStyle style, const Visit &visit);
 	bool claim_on(kd::Queue &queue, bool large, kd::Claim &out);
 	bool offers_claimed();
-	kd::Status post_message(const kd::Claim &claim, const kd::wire::DataInfo &message);
+	kd::Status post_message(const kd::Claim &claim, kd::wire::DataInfo message);
 	friend struct ::kd_queue;
 };
 

@@ -27,6 +27,13 @@ uint8_t least(uint32_t a, uint32_t b)
 	return uint8_t(a < b ? a : b);
 }
 
+// A peer that says so is another than before.
+bool is_forgotten(Refusal reason)
+{
+	return reason == Refusal::NoChannel || reason == Refusal::Malformed ||
+	       reason == Refusal::Version || reason == Refusal::Features;
+}
+
 // An address and port as text, for messages.
 struct AddressText {
 	char text[64];
@@ -50,35 +57,37 @@ struct AddressText {
 
 wire::RequestInfo kd_channel::request_info(const Queue &queue) const
 {
-	return {queue.index, nr_interrupt_queues,         nr_poll_queues,
-		terms.depth, terms.eager_limit,           terms.max_message,
-		nonce,       queue.index == 0 ? 0 : token};
+	bool first = queue.index == 0 && attempt == 0;
+	return {queue.index,       nr_interrupt_queues, nr_poll_queues, terms.depth,
+		terms.eager_limit, terms.max_message,   nonce,          first ? 0 : token,
+		attempt,           loss_timeout_ms};
 }
 
 bool kd_channel::progress(Sleepable s)
 {
-	bool all = true;
+	bool connected = true, heard = true;
 	for (uint32_t i = 0; i < nr_queues && !broken; i++) {
 		Queue &queue = *queues[i];
 		advance(s, queue);
 		Step step = queue.step.load(std::memory_order_acquire);
-		all &= step == Step::Connected ||
-		       (step == Step::Accepted && queue.hello.load(std::memory_order_acquire));
+		connected &= step == Step::Connected || step == Step::Accepted;
+		heard &= (initiator && i == 0) || queue.hello.load(std::memory_order_acquire);
 		// The terms come with the control queue's reply.
 		if (initiator && i == 0 && step != Step::Connected)
 			return false;
 	}
 	if (broken)
 		return true;
-	if (!all)
+	// The initiator speaks first.
+	if (!connected || (!initiator && !heard))
 		return false;
-	if (!initiator)
-		return make_live(s);
 	if (!hello_sent) {
 		hello_sent = true;
 		say_hello();
 	}
-	return started ? make_live(s) : broken.load();
+	if (broken || (initiator && !(started && heard)))
+		return broken;
+	return make_live(s);
 }
 
 void kd_channel::advance(Sleepable s, Queue &queue)
@@ -114,14 +123,18 @@ void kd_channel::advance(Sleepable s, Queue &queue)
 Status kd_channel::attach(Sleepable s, Queue &queue)
 {
 	kd_error error{};
-	if (device) {
+	if (pd) {
 		if (kd_cm_device(queue.cm) == device)
 			return {};
 		KD_FAIL(*this, KD_ENODEV, "queue %u came over another device than the first",
 			queue.index);
 		return KD_ENODEV;
 	}
-	if (Status st = registry().attach(s, *this, queue.cm); !st.ok()) {
+	// After an outage it may be another.
+	let_device_go(s);
+	if (device && kd_cm_device(queue.cm) != device)
+		leave_device(s);
+	if (Status st = device ? 0 : registry().attach(s, *this, queue.cm); !st.ok()) {
 		KD_FAIL(*this, st.err(), "the RDMA device of this address cannot be used");
 		return st;
 	}
@@ -138,7 +151,10 @@ Status kd_channel::attach(Sleepable s, Queue &queue)
 	Status st = raw ? raw->fit(fitting, &error) : limits::fit(device, fitting, &error);
 	if (st.ok() && !raw && !initiator && (!queue.reads_in || !queue.reads_out))
 		st = limits::fit_without_reads(fitting, &error);
-	{
+	if (st.ok() && ever_live && fitting != terms)
+		st = KD_ERROR(&error, KD_EOPNOTSUPP, 0, "device %s cannot do what was agreed on",
+			      device_name);
+	if (!ever_live) {
 		SpinGuard guard(state_lock);
 		terms = fitting;
 	}
@@ -146,7 +162,13 @@ Status kd_channel::attach(Sleepable s, Queue &queue)
 		fail(error);
 		return st;
 	}
-	if (st = kd_pd_create(queue.cm, &pd); !st.ok()) {
+	kd_pd *made = nullptr;
+	st = kd_pd_create(queue.cm, &made);
+	{
+		MutexGuard guard(fixed_lock, s);
+		pd = made;
+	}
+	if (!st.ok()) {
 		KD_FAIL(*this, st.err(), "no protection domain on device %s", device_name);
 		return st;
 	}
@@ -234,8 +256,10 @@ Verdict kd_channel::adopt(Sleepable, const kd_cm_event &event, const wire::Reque
 	if (request.queue >= nr_queues)
 		return {Refusal::Queue, request.queue};
 	Queue &queue = *queues[request.queue];
-	if (broken || delete_requested || current() > State::Connecting)
+	if (broken || delete_requested || (current() > State::Connecting && !trying))
 		return {Refusal::NoChannel};
+	if (request.attempt != attempt)
+		return {Refusal::Again};
 	if (queue.step.load(std::memory_order_relaxed) != Step::Idle)
 		return {Refusal::Queue, request.queue};
 	// What was agreed with the control queue holds for all.
@@ -271,39 +295,29 @@ void kd_channel::adopt_raw(Sleepable, const kd_cm_event &event)
 
 void kd_channel::say_hello()
 {
-	for (uint32_t i = 1; i < nr_queues; i++) {
-		Queue &queue = *queues[i];
-		Status st = KD_EPIPE;
-		{
-			SpinGuard guard(queue.tx_lock);
-			TxSlot *slot = queue.sealed ? nullptr : queue.sends.free.pop();
-			if (slot) {
-				queue.sends.nr_free--;
-				wire::encode_data({wire::DataType::Hello, 0, 0, 0, 0, 0},
-						  slot->buf.mem);
-				queue.sends.post(slot, true);
-				st = kd_post_send(queue.qp, &slot->cqe, &slot->buf,
-						  sizeof(wire::DataHeader), true);
-			}
-		}
-		if (!st.ok())
-			KD_FAIL(*this, st.err(), "queue %u: cannot send", i);
-	}
-	control_raise(wire::ControlHello);
+	for (uint32_t i = 1; i < nr_queues; i++)
+		queues[i]->say_hello();
+	if (initiator)
+		control_raise(wire::ControlHello);
 }
 
 bool kd_channel::make_live(Sleepable s)
 {
 	Status st;
+	if (!raw && !carry_on(s))
+		return true;
 	if (raw && !node)
 		st = kd_raw_node_create(this, name, &node);
-	else if (!raw)
+	else if (!node)
 		st = kd_node_create(this, name, &node);
 	if (!st.ok()) {
 		KD_FAIL(*this, st.err(), "no device node for channel %s", name);
 		return true;
 	}
 	next_keep_alive_ns = 0;
+	missed_keep_alives = 0;
+	if (current() == State::Recovering)
+		back_again();
 	enter(s, State::Live);
 	if (raw) {
 		kd_log(KD_LOG_INFO, "channel %s: live, raw, of depth %u on %s", name, terms.depth,
@@ -314,6 +328,9 @@ bool kd_channel::make_live(Sleepable s)
 	       nr_interrupt_queues, nr_poll_queues, terms.depth, device_name);
 	if (!initiator)
 		control_raise(wire::Start);
+	else
+		control_pump();
+	consider_fetching();
 	return true;
 }
 
@@ -334,7 +351,7 @@ void kd_channel::established(Queue &queue, const kd_cm_event &event)
 			event.data_len);
 		return;
 	}
-	if (queue.index == 0) {
+	if (queue.index == 0 && attempt == 0) {
 		token = reply.token;
 		SpinGuard guard(state_lock);
 		terms = {reply.depth, reply.eager_limit, reply.max_message};
@@ -364,6 +381,13 @@ void kd_channel::rejected(Queue &queue, const kd_cm_event &event)
 		char why[KD_TEXT_MAX / 2];
 		// Every format takes at most the one number.
 		kd_format(why, sizeof(why), wire::refusal_format(verdict.reason), verdict.value);
+		if (attempt && queue.index == 0 && is_forgotten(verdict.reason)) {
+			forgotten = true;
+			hopeless = true;
+			KD_FAIL(*this, KD_ECONNRESET, "%s does not know the session any more: %s",
+				peer.text, why);
+			return;
+		}
 		KD_FAIL(*this, KD_ECONNREFUSED, "%s refused queue %u: %s", peer.text, queue.index,
 			why);
 	} else if (event.no_listener) {

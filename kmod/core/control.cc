@@ -40,11 +40,22 @@ void kd_channel::control_collect(wire::ControlInfo &info, FetchList &told)
 			info.credit[info.nr_credits++] = {uint16_t(queue.index),
 							  queue.grant.tell()};
 	}
-	while (info.nr_done < wire::max_done_entries && !done.empty()) {
-		FetchSlot *fetch = done.pop();
+	// Until all before it have arrived, an outage could make us forget it.
+	done_waits = !done.empty();
+	uint64_t arrived;
+	{
+		SpinGuard guard(rx_lock);
+		arrived = order.received();
+	}
+	auto in_order = [arrived](const FetchSlot &fetch) { return fetch.seq < arrived; };
+	while (info.nr_done < wire::max_done_entries) {
+		FetchSlot *fetch = done.take(in_order);
+		if (!fetch)
+			break;
 		info.done[info.nr_done++] = {fetch->seq, uint16_t(fetch->queue->index)};
 		told.push_back(fetch);
 	}
+	done_waits = !done.empty();
 	// The peer leaves when it has this: it goes out with the last of the rest.
 	if (!done.empty() && (info.flags & wire::ByeReply)) {
 		info.flags &= uint16_t(~wire::ByeReply);
@@ -62,8 +73,10 @@ bool kd_channel::control_send_one(FetchList &told)
 		owed = control.grant.owed();
 	}
 	uint32_t credits = ctrl_window.available();
-	// After one that could not be sent, the peer would not make sense of the next.
-	if (broken || control.sealed || control.sends.free.empty() || credits < (owed ? 1u : 2u))
+	// After one that could not be sent, the peer would not make sense of the next. An
+	// initiator speaks first (iWARP).
+	if (broken || !(initiator || control.hello) || control.sealed ||
+	    control.sends.free.empty() || credits < (owed ? 1u : 2u))
 		return false;
 	// The two kinds of message take turns.
 	map_turn = !map_turn;
@@ -90,20 +103,19 @@ bool kd_channel::control_send_one(FetchList &told)
 
 void kd_channel::control_pump()
 {
-	FetchList told;
+	bool freed;
 	{
 		SpinGuard guard(ctrl_lock);
+		FetchList told;
 		while (control_send_one(told))
 			;
-	}
-	if (told.empty())
-		return;
-	{
-		SpinGuard guard(rx_lock);
+		freed = !told.empty();
+		SpinGuard rx(rx_lock);
 		while (FetchSlot *fetch = told.pop())
 			fetch->queue->free_fetches.push_back(fetch);
 	}
-	consider_fetching();
+	if (freed)
+		consider_fetching();
 }
 
 void kd_channel::control_sent(TxSlot *slot, const kd_wc &wc)

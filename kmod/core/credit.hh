@@ -13,16 +13,18 @@ namespace kd
 class CreditWindow
 {
 public:
-	void open(uint32_t receives)
+	// `taken`: of the peer's receives, before the first SEND.
+	void open(uint32_t receives, uint32_t taken = 0)
 	{
 		receives_ = receives;
 		granted_ = 0;
-		sent_ = 0;
+		sent_ = taken;
 	}
 	uint32_t available() const { return receives_ + granted_ - sent_; }
 	void take() { sent_++; }
 	void give_back() { sent_--; }
 	enum class Update { Old, Grew, Lie };
+	uint32_t granted() const { return granted_; }
 	// The peer has posted `granted` receives anew, ever. Lie: more than were used.
 	[[nodiscard]] Update update(uint32_t granted)
 	{

@@ -14,6 +14,17 @@ namespace
 
 // --- posting ---------------------------------------------------------------------------
 
+// Not now: they are posted once the mapping can be used again; tx_lock.
+void hold(Queue &queue, MapBatch &batch)
+{
+	for (uint32_t i = 0; i < batch.nr; i++) {
+		IoSlot *slot = batch.slots[i];
+		if (slot->large)
+			kd_rw_release(queue.qp, &slot->rw, slot->pages, slot->write);
+		(void)queue.hold(slot, 0);
+	}
+}
+
 // Over iWARP they are WRITEs, and end with a READ behind them.
 void end_with_read(MapBatch &batch)
 {
@@ -21,43 +32,55 @@ void end_with_read(MapBatch &batch)
 		batch.ios[i].cqe = nullptr;
 		batch.slots[i]->earlier = i ? batch.slots[i - 1] : nullptr;
 	}
-	const kd_io &last = batch.ios[batch.nr - 1];
-	kd_io &read = batch.ios[batch.nr];
-	read = {};
-	read.kind = KD_IO_PROBE;
-	read.rkey = last.rkey;
-	read.addr = last.addr;
-	read.cqe = &batch.slots[batch.nr - 1]->cqe;
+	uint32_t last = batch.nr - 1;
+	batch.ios[batch.nr] = probe_of(batch.ios[last], &batch.slots[last]->cqe);
+}
+
+int hand_over(Queue &queue, kd_chain *chain, MapBatch &batch)
+{
+	for (uint32_t i = 0; i < batch.nr; i++)
+		batch.slots[i]->phase = IoSlot::Phase::Posted;
+	int err;
+	bool iwarp = queue.channel.iwarp;
+	if (IoSlot *first = batch.slots[0]; first->large) {
+		err = kd_rw_post(queue.qp, &first->rw, &first->cqe, iwarp && first->write);
+	} else {
+		for (uint32_t i = 0; i < batch.nr; i++)
+			batch.ios[i] = batch.slots[i]->io();
+		if (iwarp)
+			end_with_read(batch);
+		err = kd_post_chain(queue.qp, chain, batch.ios, batch.nr + iwarp);
+	}
+	for (uint32_t i = 0; err && i < batch.nr; i++)
+		batch.slots[i]->phase = IoSlot::Phase::Claimed;
+	if (err)
+		return KD_EIO;
+	if (queue.io_posted == 0)
+		queue.io_since_ns = kd_now_ns();
+	queue.io_posted += batch.nr;
+	queue.desc_posts.add();
+	for (uint32_t i = 0; i < batch.nr; i++)
+		batch.slots[i]->ran = true;
+	return 0;
 }
 
 // 0, or why none of them is posted.
 int post(const DescFile &file, MapBatch &batch)
 {
 	Queue &queue = *batch.queue;
+	const Mapping &mapping = *file.mapping;
 	SpinGuard guard(queue.tx_lock);
-	int err = file.mapping->refusal();
-	if (queue.sealed || err)
-		return err ? err : KD_EPIPE;
+	if (int err = mapping.refusal())
+		return err;
 	for (uint32_t i = 0; i < batch.nr; i++)
-		batch.slots[i]->phase = IoSlot::Phase::Posted;
-	bool iwarp = file.channel->iwarp;
-	if (IoSlot *first = batch.slots[0]; first->large) {
-		err = kd_rw_post(queue.qp, &first->rw, &first->cqe, iwarp && first->write);
-	} else {
-		if (iwarp)
-			end_with_read(batch);
-		err = kd_post_chain(queue.qp, file.chain, batch.ios, batch.nr + iwarp);
-	}
-	if (err) {
-		for (uint32_t i = 0; i < batch.nr; i++)
-			batch.slots[i]->phase = IoSlot::Phase::Claimed;
-		return KD_EIO;
-	}
-	if (queue.io_posted == 0)
-		queue.io_since_ns = kd_now_ns();
-	queue.io_posted += batch.nr;
+		if (const FixedBuffer *used = batch.slots[i]->request->buffer; used && used->lost)
+			return KD_ESTALE;
+	bool held = !queue.carries || mapping.away;
+	if (held)
+		hold(queue, batch);
+	else if (int err = hand_over(queue, file.chain, batch))
+		return err;
 	queue.descs.add(batch.nr);
-	queue.desc_posts.add();
 	for (uint32_t i = 0; i < batch.nr; i++) {
 		const IoSlot &slot = *batch.slots[i];
 		if (slot.atomic) {
@@ -70,6 +93,8 @@ int post(const DescFile &file, MapBatch &batch)
 			queue.map_pinned_bytes.add(slot.length);
 		queue.claimed_io -= slot.large;
 	}
+	if (held)
+		queue.channel.tx_waitq.wake(0); // who takes the connection down waits for claims
 	return 0;
 }
 
@@ -141,7 +166,7 @@ private:
 	uint32_t max_parts() const { return KD_CHAIN_MAX - channel.iwarp; }
 	Status make_room(uint32_t entries);
 	IoSlot *claim(Sleepable s, bool large, Status &st);
-	kd_io &add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len, kd_io_kind kind);
+	void add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len);
 
 	DescFile &file;
 	Mapping &mapping;
@@ -158,7 +183,7 @@ private:
 
 IoSlot *MapSubmission::claim(Sleepable s, bool large, Status &st)
 {
-	IoSlot *slot = queue.claim_io(large);
+	IoSlot *slot = queue.claim_io(mapping, large);
 	if (slot)
 		return slot;
 	if (nowait) {
@@ -184,30 +209,19 @@ Status MapSubmission::make_room(uint32_t entries)
 }
 
 // There is room for it.
-kd_io &MapSubmission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len,
-			  kd_io_kind kind)
+void MapSubmission::add(IoSlot *slot, Request &request, uint64_t pos, uint32_t len)
 {
-	const wire::RemoteKey key = mapping.at(pos);
 	slot->mapping = &mapping;
 	slot->call = nullptr;
 	slot->iocb = nullptr;
 	slot->request = &request;
 	slot->write = request.opcode == KDIRECT_OP_WRITE;
+	slot->ran = slot->blamed = false;
 	slot->pos = pos;
 	slot->length = len;
-	kd_io &io = batch.ios[batch.nr];
-	io = {};
-	io.kind = kind;
-	io.write = slot->write;
-	io.len = len;
-	io.rkey = key.rkey;
-	io.addr = key.addr;
-	io.cqe = &slot->cqe;
-	io.dma = &slot->buf;
 	batch.slots[batch.nr++] = slot;
 	SpinGuard guard(file.lock);
 	request.left++;
-	return io;
 }
 
 // --- parts -----------------------------------------------------------------------------
@@ -225,7 +239,9 @@ bool MapSubmission::read_user(void *to, uint64_t from, uint32_t len)
 Status MapSubmission::fixed_part(Sleepable s, Request &request, const kdirect_desc &d,
 				 uint32_t done, uint32_t &len)
 {
-	uint32_t most = channel.io_sges < KD_CHAIN_SGES ? channel.io_sges : KD_CHAIN_SGES;
+	uint32_t most = channel.io_sges;
+	if (most > KD_CHAIN_SGES)
+		most = KD_CHAIN_SGES;
 	uint32_t used;
 	uint64_t offset = d.addr + done;
 	len = kd_fixed_fit(request.buffer->memory, offset, len, most, &used);
@@ -233,9 +249,9 @@ Status MapSubmission::fixed_part(Sleepable s, Request &request, const kdirect_de
 	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
 	if (!slot)
 		return st;
-	kd_io &io = add(slot, request, d.remote + done, len, KD_IO_FIXED);
-	io.fixed = slot->fixed = request.buffer->memory;
-	io.offset = slot->offset = offset;
+	slot->fixed = request.buffer->memory;
+	slot->offset = offset;
+	add(slot, request, d.remote + done, len);
 	batch.sges += used;
 	return {};
 }
@@ -252,7 +268,7 @@ Status MapSubmission::copied_part(Sleepable s, Request &request, const kdirect_d
 		queue.unclaim_io(slot);
 		return nowait ? KD_EAGAIN : KD_EFAULT;
 	}
-	add(slot, request, d.remote + done, len, KD_IO_BUFFER);
+	add(slot, request, d.remote + done, len);
 	return {};
 }
 
@@ -276,7 +292,7 @@ Status MapSubmission::pinned_part(Sleepable s, Request &request, const kdirect_d
 	len = request.buffer ? kd_fixed_room(request.buffer->memory, addr, len, max_pages())
 			     : kd_user_fit(addr, len, max_pages());
 	len = mapping.part(d.remote + done, len, write);
-	if (nowait && (len < d.length || !queue.has_large_io()))
+	if (nowait && (len < d.length || !queue.has_large_io(mapping)))
 		return KD_EAGAIN;
 	flush();
 	kd_pages *pages;
@@ -295,7 +311,7 @@ Status MapSubmission::pinned_part(Sleepable s, Request &request, const kdirect_d
 		queue.unclaim_io(slot);
 		return st;
 	}
-	add(slot, request, d.remote + done, len, KD_IO_BUFFER);
+	add(slot, request, d.remote + done, len);
 	slot->pages = pages;
 	flush();
 	return {};
@@ -307,11 +323,11 @@ Status MapSubmission::atomic(Sleepable s, Request &request, const kdirect_desc &
 	IoSlot *slot = st.ok() ? claim(s, false, st) : nullptr;
 	if (!slot)
 		return st;
-	bool swap = d.opcode == KDIRECT_OP_CMP_SWAP;
-	kd_io &io = add(slot, request, d.remote, d.length, swap ? KD_IO_CMP_SWAP : KD_IO_FETCH_ADD);
 	slot->atomic = true;
-	io.operand = d.operand;
-	io.compare = d.compare;
+	slot->swap = d.opcode == KDIRECT_OP_CMP_SWAP;
+	slot->operand = d.operand;
+	slot->compare = d.compare;
+	add(slot, request, d.remote, d.length);
 	return {};
 }
 
@@ -350,8 +366,7 @@ Status MapSubmission::check(const kdirect_desc &d) const
 		return KD_EACCES;
 	if (d.remote > mapping.size || d.length > mapping.size - d.remote)
 		return KD_ERANGE;
-	// The peer chose where its keys begin.
-	if (is_atomic(d.opcode) && (!mapping.atomics || mapping.at(d.remote).addr % 8))
+	if (is_atomic(d.opcode) && !mapping.atomics)
 		return KD_EOPNOTSUPP;
 	if ((d.flags & KDIRECT_DESC_FIXED) &&
 	    (d.buffer >= KDIRECT_BUFFERS || !file.buffers[d.buffer]))

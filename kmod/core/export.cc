@@ -56,6 +56,16 @@ bool Export::drop(Grant &grant)
 	return !nr_grants && deleting;
 }
 
+void Export::add_writer(Grant &grant)
+{
+	grant.alone = true;
+	grants.each([&](Grant &other) {
+		if (&other == &grant || other.read_only)
+			return;
+		other.alone = grant.alone = false;
+	});
+}
+
 // It is gone when its memory is.
 void Export::end(Sleepable s)
 {

@@ -23,6 +23,7 @@ struct Grant {
 		Given,     // all were
 		Returned,  // the peer has let go of it: run() has to take the keys back
 		Departing, // Unmapped is to be said
+		Away,      // without a connection, and keys: the peer may ask for it again
 	};
 	Channel *channel = nullptr;
 	uint32_t id = 0;
@@ -30,12 +31,14 @@ struct Grant {
 	bool revoke = false;       // it is to be taken back
 	bool revoke_said = false;
 	bool read_only = false;
+	bool sole = false;  // told: while it was away nobody else could write
 	uint16_t error = 0; // Answering: why not
 	uint32_t told = 0;  // keys
 	char name[wire::map_name_size] = {};
-	uint64_t deadline_ns = 0; // of taking it back
+	uint64_t deadline_ns = 0; // of taking it back, or of asking again
 	Export *from = nullptr;   // run()
 	Link<Grant> link;         // of the export's list; registry lock
+	bool alone = false;       // nobody else could write since it was asked for; registry lock
 	kd_key **keys = nullptr;
 	uint32_t nr_keys = 0, key_bytes = 0;
 
@@ -59,6 +62,8 @@ struct Export {
 	bool revoke();
 	// A grant is gone; as revoke().
 	bool drop(Grant &grant);
+	// It may be written by this one, too, from now on.
+	void add_writer(Grant &grant);
 	// Frees the memory, leaves the registry, and tells. Not with the registry lock.
 	void end(Sleepable s);
 

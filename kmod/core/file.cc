@@ -51,8 +51,10 @@ Status prepare_pages(Channel &channel, kd_iter *iter, uint32_t len, WaitStyle st
 Status write_large(Sleepable s, Channel &channel, kd_iter *iter, uint32_t len, WaitStyle style)
 {
 	kd_pages *pages;
-	if (style.nowait && !channel.may_claim(style, true))
-		return channel.send_ended() ? KD_EPIPE : KD_EAGAIN;
+	if (style.nowait && !channel.may_claim(style, true)) {
+		int err = channel.send_refusal();
+		return err ? err : KD_EAGAIN;
+	}
 	if (Status st = prepare_pages(channel, iter, len, style, &pages); !st.ok())
 		return st;
 	bool pinned = kd_pages_pinned(pages);
@@ -184,7 +186,7 @@ uint32_t kd_file_poll(struct kd_desc_file *file)
 	if (ended)
 		ready |= KD_POLL_HUP;
 	// A write to a channel that has ended does not block either: it fails.
-	if (channel.send_ended() || channel.may_claim({}, true))
+	if (channel.send_refusal() || channel.may_claim({}, true))
 		ready |= KD_POLL_OUT;
 	if (ended && channel.read_end() > 0)
 		ready |= KD_POLL_ERR;

@@ -65,6 +65,9 @@ Status kd_channel::add_fixed(Sleepable s, FixedBuffer &buffer, bool for_device)
 	MutexGuard guard(fixed_lock, s);
 	if (fixed_ended)
 		return KD_EPIPE;
+	buffer.for_device = for_device;
+	if (for_device && !pd)
+		return KD_EAGAIN; // it recovers
 	if (Status st = for_device ? kd_fixed_map(pd, buffer.memory) : 0; !st.ok())
 		return st;
 	fixed.add(&buffer);
@@ -82,7 +85,19 @@ void kd_channel::drop_fixed(Sleepable s, FixedBuffer &buffer)
 	fixed_length.add(-buffer.length);
 }
 
+void kd_channel::lose_fixed(Sleepable s)
+{
+	MutexGuard guard(fixed_lock, s);
+	fixed.each([](FixedBuffer &buffer) { buffer.lost = buffer.for_device; });
+}
+
 // No QP is left that could use them.
+void kd_channel::unmap_fixed(Sleepable s)
+{
+	MutexGuard guard(fixed_lock, s);
+	fixed.each([](FixedBuffer &buffer) { buffer.unmap(); });
+}
+
 void kd_channel::end_fixed(Sleepable s)
 {
 	MutexGuard guard(fixed_lock, s);

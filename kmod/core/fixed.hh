@@ -24,6 +24,8 @@ struct FixedBuffer {
 	Channel *channel;
 	kd_fixed *memory;
 	uint64_t length;
+	bool for_device;
+	std::atomic<bool> lost;  // with the device that it was mapped for
 	Links<FixedBuffer> link; // Channel::fixed_lock
 	kd_work end_work;
 

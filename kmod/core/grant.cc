@@ -52,12 +52,15 @@ bool kd_channel::make_grants(Sleepable s)
 	return grants;
 }
 
-// Finds the export and makes its keys; 0 or why not.
-uint16_t kd_channel::offer(Sleepable s, Grant &grant)
+// The grant's export: that which it had before an outage, or the one of that name. 0 or why
+// there is none.
+uint16_t kd_channel::find_export(Sleepable s, Grant &grant)
 {
-	{
-		MutexGuard guard(registry().lock, s);
-		Export *found = registry().find_export(net, listener, grant.name);
+	MutexGuard guard(registry().lock, s);
+	Export *found = grant.from;
+	grant.sole = found && grant.alone;
+	if (!found) {
+		found = registry().find_export(net, listener, grant.name);
 		if (!found)
 			return KD_ENOENT;
 		bool twice = false;
@@ -67,9 +70,25 @@ uint16_t kd_channel::offer(Sleepable s, Grant &grant)
 		found->grants.push_back(&grant);
 		found->nr_grants++;
 		grant.from = found;
-		if (found->params.read_only)
-			grant.read_only = true;
 	}
+	if (found->params.read_only)
+		grant.read_only = true;
+	if (!grant.read_only)
+		found->add_writer(grant);
+	return 0;
+}
+
+// Finds the export and makes its keys; 0 or why not.
+uint16_t kd_channel::offer(Sleepable s, Grant &grant)
+{
+	// Another than before, or one that is being deleted
+	if (grant.from && (grant.revoke || !same_name(grant.from->name, grant.name))) {
+		release_grant(s, grant);
+		SpinGuard guard(ctrl_lock);
+		grant.revoke = false;
+	}
+	if (uint16_t err = find_export(s, grant))
+		return err;
 	uint32_t key_bytes = limits::key_bytes(kd_device_attr(device)->max_mr_pages);
 	if (make_keys(s, grant, pd, key_bytes).ok())
 		return 0;
@@ -104,7 +123,11 @@ void kd_channel::serve_grants(Sleepable s)
 			said = !keys_sending;
 		}
 		uint16_t error = 0;
-		if (phase == Grant::Phase::Asked)
+		if (phase == Grant::Phase::Away) {
+			forget_grant(s, grant);
+			continue;
+		}
+		if (phase == Grant::Phase::Asked && current() == State::Live)
 			error = offer(s, grant);
 		else if (phase == Grant::Phase::Returned && said)
 			release_grant(s, grant);
@@ -119,6 +142,51 @@ void kd_channel::serve_grants(Sleepable s)
 		}
 		control_pump();
 	}
+}
+
+// Unless the peer may still ask for it again.
+void kd_channel::forget_grant(Sleepable s, Grant &grant)
+{
+	{
+		SpinGuard guard(ctrl_lock);
+		bool wait = current() != State::Live || kd_now_ns() < grant.deadline_ns;
+		if (grant.phase != Grant::Phase::Away || (!grant.revoke && wait))
+			return;
+		grant.phase = Grant::Phase::Free;
+	}
+	release_grant(s, grant);
+}
+
+// No QP is left. The peer may ask for what it had.
+void kd_channel::suspend_grants(Sleepable s)
+{
+	for (uint32_t i = 0; grants && i < wire::max_maps; i++) {
+		Grant &grant = grants[i];
+		destroy_keys(s, grant);
+		bool had, gone;
+		{
+			SpinGuard guard(ctrl_lock);
+			had = grant.phase >= Grant::Phase::Offered &&
+			      grant.phase <= Grant::Phase::Given;
+			gone = grant.phase != Grant::Phase::Away && !had;
+			if (had)
+				grant.phase = Grant::Phase::Away;
+			else if (gone)
+				grant.phase = Grant::Phase::Free;
+		}
+		if (gone)
+			release_grant(s, grant);
+	}
+}
+
+// The peer has so long to ask for them.
+void kd_channel::await_grants()
+{
+	SpinGuard guard(ctrl_lock);
+	for (uint32_t i = 0; grants && i < wire::max_maps; i++)
+		if (grants[i].phase == Grant::Phase::Away && !grants[i].revoke)
+			grants[i].deadline_ns =
+				kd_now_ns() + uint64_t(params.connect_timeout_ms) * 1000000;
 }
 
 // In teardown: no QP is left.
@@ -144,6 +212,8 @@ uint64_t kd_channel::grants_deadline()
 		const Grant &grant = grants[i];
 		bool awaited = grant.revoke && grant.phase != Grant::Phase::Free &&
 			       grant.phase < Grant::Phase::Returned;
+		if (grant.phase == Grant::Phase::Away && (!first || grant.deadline_ns < first))
+			first = grant.deadline_ns;
 		if (!awaited)
 			continue;
 		if (now >= grant.deadline_ns)

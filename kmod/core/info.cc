@@ -29,6 +29,12 @@ void fill(Channel &channel, struct kd_channel_info *out)
 	out->params = channel.params;
 	out->params.keep_alive_ms = channel.keep_alive_ms;
 	out->params.drain_timeout_ms = channel.drain_timeout_ms;
+	out->params.keep_alive_misses = channel.keep_alive_misses;
+	out->params.request_timeout_ms = channel.request_timeout_ms;
+	out->params.loss_timeout_ms = channel.loss_timeout_ms;
+	out->params.fast_io_fail_ms = channel.fast_io_fail_ms;
+	out->params.reconnect_delay_ms = channel.reconnect_delay_ms;
+	out->params.reconnect_max_delay_ms = channel.reconnect_max_delay_ms;
 	out->params.poll_mode = uint32_t(channel.poll_mode.load());
 	out->params.poll_cpu_percent = channel.poll_cpu_percent;
 	out->params.cq_count = channel.cq_count;
@@ -45,6 +51,8 @@ void fill(Channel &channel, struct kd_channel_info *out)
 	out->state = uint32_t(channel.state.load());
 	out->state_age_ms = (kd_now_ns() - channel.state_since_ns) / 1000000;
 	out->error = channel.error;
+	out->last_error = channel.last_error;
+	out->attempt_error = channel.attempt_error;
 	out->held = false;
 	out->peer_len = 0;
 	if (!channel.raw)
@@ -166,6 +174,11 @@ int kd_channel_stats(struct kd_net *net, const char *name, struct kd_channel_sta
 	out->keep_alives = channel->keep_alives.get();
 	out->fixed_buffers = channel->nr_fixed.get();
 	out->fixed_bytes = channel->fixed_length.get();
+	out->outages = channel->outages.get();
+	out->outage_ms = channel->outage_ms.get();
+	out->attempts = channel->attempts.get();
+	out->replayed = channel->replayed.get();
+	out->io_replayed = channel->io_replayed;
 	*nr_queues = channel->nr_queues;
 	uint32_t depth = channel->agreed().depth;
 	for (uint32_t i = 0; i < channel->nr_queues; i++) {

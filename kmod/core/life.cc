@@ -44,6 +44,9 @@ kd_channel *kd_channel::make(Sleepable s, kd_net *net, uint32_t interrupt_queues
 			return nullptr;
 		}
 		c->queues[i] = new (mem) Queue(*c, i, kind);
+		kd_work_init(&c->queues[i]->service_work, [](kd_work *work) {
+			KD_CONTAINER(work, kd_queue, service_work)->service();
+		});
 		c->nr_queues = i + 1;
 	}
 	return c;
@@ -53,7 +56,13 @@ kd_channel *kd_channel::make(Sleepable s, kd_net *net, uint32_t interrupt_queues
 void kd_channel::take_settings()
 {
 	keep_alive_ms = params.keep_alive_ms;
+	keep_alive_misses = params.keep_alive_misses;
+	request_timeout_ms = params.request_timeout_ms;
 	drain_timeout_ms = params.drain_timeout_ms;
+	loss_timeout_ms = params.loss_timeout_ms;
+	fast_io_fail_ms = params.fast_io_fail_ms;
+	reconnect_delay_ms = params.reconnect_delay_ms;
+	reconnect_max_delay_ms = params.reconnect_max_delay_ms;
 	poll_mode = PollMode(params.poll_mode);
 	poll_cpu_percent = params.poll_cpu_percent;
 	cq_count = params.cq_count;
@@ -122,6 +131,7 @@ kd_channel *kd_channel::create_target(Sleepable s, kd_net *net, const kd_endpoin
 	c->params.poll_queues = a.request.poll_queues;
 	c->nonce = a.request.nonce;
 	auto least = [](uint32_t x, uint32_t y) { return x < y ? x : y; };
+	c->params.loss_timeout_ms = least(a.request.keep_ms, limits::max_keep_ms);
 	c->terms = {least(a.request.depth, a.bounds.depth),
 		    least(a.request.eager_limit, a.bounds.eager_limit),
 		    least(a.request.max_message, a.bounds.max_message)};
@@ -184,10 +194,15 @@ void kd_channel::fail(const kd_error &why)
 		first = !error.err;
 		if (first)
 			error = why;
+		else if (!attempt_error.err)
+			attempt_error = why;
 	}
-	if (first)
+	// A peer that breaks the protocol would do so again.
+	if (why.err == KD_EPROTO)
+		hopeless.store(true, std::memory_order_release);
+	bool news = !broken.exchange(true);
+	if (first || news)
 		kd_log(KD_LOG_INFO, "channel %s: %s", name, why.text);
-	broken.store(true, std::memory_order_release);
 	kick();
 }
 
@@ -212,6 +227,8 @@ bool kd_channel::step(Sleepable s)
 {
 	State now = current();
 	if (delete_requested.load(std::memory_order_acquire) && transition(now, State::Deleting)) {
+		if (now == State::Recovering)
+			broken = true; // there is nobody to say goodbye to
 		enter(s, State::Deleting);
 		return true;
 	}
@@ -226,11 +243,11 @@ bool kd_channel::step(Sleepable s)
 				params.connect_timeout_ms);
 		if (!broken)
 			return raw ? raw->progress(s) : progress(s);
-		enter(s, State::Recovering);
+		break_down(s);
 		return true;
 	case State::Live:
 		if (broken) {
-			enter(s, State::Recovering);
+			break_down(s);
 			return true;
 		}
 		if (peer_gone || peer_lingers()) {
@@ -243,10 +260,7 @@ bool kd_channel::step(Sleepable s)
 		moderate(s);
 		keep_alive_tick();
 		return false;
-	case State::Recovering:
-		teardown(s);
-		enter(s, State::Dead);
-		return true;
+	case State::Recovering: return recover(s);
 	case State::Deleting:
 		if (!goodbye_done(s))
 			return false;
@@ -306,6 +320,12 @@ void kd_channel::enter(Sleepable, State next)
 	if (next == State::Live)
 		ever_live = true;
 	publish_state(from, false);
+	wake_users();
+}
+
+// Something has changed for whoever waits.
+void kd_channel::wake_users()
+{
 	if (raw)
 		raw->wake();
 	rx_waitq.wake(KD_WAKE_IN | KD_WAKE_OUT | KD_WAKE_END);
@@ -343,8 +363,8 @@ void kd_channel::set_wakeup()
 		if (map_deadline_ns && (!at || map_deadline_ns < at))
 			at = map_deadline_ns;
 		break;
+	case State::Recovering: at = outage_wakeup(); break;
 	case State::New:
-	case State::Recovering:
 	case State::Dead: break;
 	}
 	uint64_t now = kd_now_ns();
@@ -377,12 +397,13 @@ void kd_channel::keep_alive_tick()
 		return;
 	next_keep_alive_ns = now + period;
 	missed_keep_alives = sign_of_life.exchange(false) ? 0 : missed_keep_alives + 1;
-	if (missed_keep_alives >= limits::keep_alive_misses && end_of_stream) {
+	bool silent = missed_keep_alives >= keep_alive_misses;
+	if (silent && end_of_stream) {
 		peer_gone = true; // it had said goodbye
 		kick();
 		return;
 	}
-	if (missed_keep_alives >= limits::keep_alive_misses) {
+	if (silent) {
 		KD_FAIL(*this, KD_ETIMEDOUT,
 			"no sign of life from the peer for %u keep-alives of %u ms",
 			missed_keep_alives, keep_alive_ms.load());
@@ -390,9 +411,7 @@ void kd_channel::keep_alive_tick()
 	}
 	// The control queue says nothing of the others: a device may stop just one. The
 	// transport has its own patience, which must end first.
-	uint64_t limit_ns = period * limits::keep_alive_misses;
-	if (limit_ns < limits::min_stall_ns)
-		limit_ns = limits::min_stall_ns;
+	uint64_t limit_ns = uint64_t(request_timeout_ms.load()) * 1000000;
 	for (uint32_t i = 1; i < nr_queues; i++)
 		if (const char *what = queues[i]->stalled(now, limit_ns))
 			KD_FAIL(*this, KD_ETIMEDOUT, "queue %u: %s has not completed for %u ms", i,
@@ -430,11 +449,12 @@ bool kd_channel::goodbye_done(Sleepable)
 //   drained:      no completion is outstanding (or the QP was reset)
 //   destroyed:    no completion and no event comes; open files still read what
 //                 has arrived, from memory that is no longer mapped
-void kd_channel::teardown(Sleepable s)
+void kd_channel::take_down(Sleepable s)
 {
-	// adopt() tests the state under this lock: it has ended, or will not begin.
+	// adopt() tests under this lock whether it may: it has ended, or will not begin.
 	{
 		MutexGuard guard(registry().lock, s);
+		trying = false;
 	}
 	for (uint32_t i = 0; i < nr_queues; i++)
 		queues[i]->seal();
@@ -460,13 +480,29 @@ void kd_channel::teardown(Sleepable s)
 		kd_handlers_synchronize();
 	for (uint32_t i = 0; i < nr_queues; i++)
 		queues[i]->destroy_resources(s);
-	if (raw)
+	if (raw) {
 		raw->end_shares(s);
+		end_fixed(s); // with their keys
+	}
+	suspend_maps(s);
+	kd_pd *used;
+	{
+		MutexGuard guard(fixed_lock, s);
+		used = std::exchange(pd, nullptr);
+	}
+	if (used)
+		kd_pd_destroy(used);
+}
+
+// And it does not come back.
+void kd_channel::teardown(Sleepable s)
+{
+	take_down(s);
+	drop_pending(s);
+	for (uint32_t i = 0; i < nr_queues; i++)
+		queues[i]->end_requests(s);
 	end_fixed(s);
 	release_grants(s);
-	if (pd)
-		kd_pd_destroy(pd);
-	pd = nullptr;
 	registry().detach(s, *this);
 }
 

@@ -35,9 +35,19 @@ constexpr Range message{"max-message", " bytes", KDIRECT_A_MAX_MESSAGE, wire::mi
 constexpr Range eager{"eager-limit", " bytes", KDIRECT_A_EAGER_LIMIT, wire::min_eager,
 		      wire::max_eager};
 constexpr Range keep_alive{"keep-alive", " ms", KDIRECT_A_KEEP_ALIVE_MS, 100, 60000};
+constexpr Range keep_alive_misses{"keep-alive-misses", "", KDIRECT_A_KEEP_ALIVE_MISSES, 1, 100};
+constexpr Range request_timeout{"request-timeout", " ms", KDIRECT_A_REQUEST_TIMEOUT_MS, 1000,
+				600000};
 constexpr Range connect_timeout{"connect-timeout", " ms", KDIRECT_A_CONNECT_TIMEOUT_MS, 100,
 				120000};
 constexpr Range drain_timeout{"drain-timeout", " ms", KDIRECT_A_DRAIN_TIMEOUT_MS, 10, 60000};
+constexpr uint32_t day_ms = 86400000;
+constexpr Range loss_timeout{"loss-timeout", " ms", KDIRECT_A_LOSS_TIMEOUT_MS, 100, day_ms};
+constexpr Range fast_io_fail{"fast-io-fail", " ms", KDIRECT_A_FAST_IO_FAIL_MS, 100, day_ms};
+constexpr Range reconnect_delay{"reconnect-delay", " ms", KDIRECT_A_RECONNECT_DELAY_MS, 100,
+				600000};
+constexpr Range reconnect_max_delay{"reconnect-max-delay", " ms", KDIRECT_A_RECONNECT_MAX_DELAY_MS,
+				    100, 600000};
 constexpr Range poll_cpu{"poll-cpu", " percent", KDIRECT_A_POLL_CPU_PERCENT, 1, 100};
 constexpr Range cq_count{"cq-count", "", KDIRECT_A_CQ_COUNT, 0, 65535};
 constexpr Range cq_period{"cq-period", " us", KDIRECT_A_CQ_PERIOD_US, 0, 65535};
@@ -210,13 +220,22 @@ Status check_channel(const kd_channel_params &p, kd_error *error)
 
 Status check_channel_change(const kd_channel_params &p, kd_error *error)
 {
-	Status st = first_failure([&] { return check(eager, p.eager_limit, error); },
-				  [&] { return check(drain_timeout, p.drain_timeout_ms, error); },
-				  [&] { return check(poll_cpu, p.poll_cpu_percent, error); },
-				  [&] { return check(cq_count, p.cq_count, error); },
-				  [&] { return check(cq_period, p.cq_period_us, error); });
+	Status st = first_failure(
+		[&] { return check(eager, p.eager_limit, error); },
+		[&] { return check(drain_timeout, p.drain_timeout_ms, error); },
+		[&] { return check(keep_alive_misses, p.keep_alive_misses, error); },
+		[&] { return check(request_timeout, p.request_timeout_ms, error); },
+		[&] { return check(reconnect_delay, p.reconnect_delay_ms, error); },
+		[&] { return check(reconnect_max_delay, p.reconnect_max_delay_ms, error); },
+		[&] { return check(poll_cpu, p.poll_cpu_percent, error); },
+		[&] { return check(cq_count, p.cq_count, error); },
+		[&] { return check(cq_period, p.cq_period_us, error); });
 	if (st.ok() && p.keep_alive_ms)
 		st = check(keep_alive, p.keep_alive_ms, error);
+	if (st.ok() && p.loss_timeout_ms && p.loss_timeout_ms != never)
+		st = check(loss_timeout, p.loss_timeout_ms, error);
+	if (st.ok() && p.fast_io_fail_ms)
+		st = check(fast_io_fail, p.fast_io_fail_ms, error);
 	if (st.ok() && p.poll_mode > KDIRECT_POLL_ADAPTIVE)
 		st = KD_ERROR(error, KD_ERANGE, KDIRECT_A_POLL_MODE,
 			      "poll-mode %u is out of range %u..%u (busy, hybrid, adaptive)",
@@ -382,8 +401,13 @@ void kd_channel_defaults(kd_channel_params *p)
 	p->max_message = wire::max_message;
 	p->eager_limit = limits::default_eager;
 	p->keep_alive_ms = limits::default_keep_alive_ms;
+	p->keep_alive_misses = limits::default_keep_alive_misses;
+	p->request_timeout_ms = limits::default_request_timeout_ms;
 	p->connect_timeout_ms = limits::default_connect_timeout_ms;
 	p->drain_timeout_ms = limits::default_drain_timeout_ms;
+	p->loss_timeout_ms = limits::default_loss_timeout_ms;
+	p->reconnect_delay_ms = limits::default_reconnect_delay_ms;
+	p->reconnect_max_delay_ms = limits::default_reconnect_max_delay_ms;
 	p->poll_cpu_percent = limits::default_poll_cpu_percent;
 	p->raw = default_raw;
 }

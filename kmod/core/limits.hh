@@ -21,9 +21,15 @@ constexpr uint32_t default_eager = 16384; // Documentation/performance.md: the c
 constexpr uint32_t default_keep_alive_ms = 5000;
 constexpr uint32_t default_connect_timeout_ms = 10000;
 constexpr uint32_t default_drain_timeout_ms = 3000;
+constexpr uint32_t never = UINT32_MAX; // for ever, of a timeout in ms
+// A target keeps the session of a peer that does not come back no longer than that.
+constexpr uint32_t max_keep_ms = 86400000;
+constexpr uint32_t default_loss_timeout_ms = 0;
+constexpr uint32_t default_reconnect_delay_ms = 1000;
+constexpr uint32_t default_reconnect_max_delay_ms = 10000; // nvme-rdma's delay
 constexpr uint32_t default_poll_cpu_percent = 50;
-constexpr uint32_t keep_alive_misses = 3;
-constexpr uint64_t min_stall_ns = 5000000000; // of a work request that does not complete
+constexpr uint32_t default_keep_alive_misses = 3;
+constexpr uint32_t default_request_timeout_ms = 15000; // of a work request
 constexpr uint32_t page_size = 4096;
 
 // Large messages in flight per queue and direction.
@@ -81,6 +87,7 @@ constexpr uint64_t max_listener_bytes = 1ULL << 30;
 // What two ends agree on.
 struct Terms {
 	uint32_t depth, eager_limit, max_message;
+	bool operator==(const Terms &other) const = default;
 };
 // The QP that a data queue of these terms needs; the caller fills in PD and CQ.
 kd_qp_params queue_shape(const Terms &terms);

@@ -121,12 +121,13 @@ Verdict kd_listener::request_locked(Sleepable s, const kd_cm_event &event)
 	wire::RequestInfo request;
 	if (Verdict v = wire::decode_request(event.data, event.data_len, request))
 		return v;
-	if (request.queue == 0)
+	if (!request.token)
 		return accept_channel(s, event, request);
 	Channel *channel = registry().find_token(request.token);
 	if (!channel || !same_name(channel->listener, name))
 		return {Refusal::NoChannel};
-	return channel->adopt(s, event, request);
+	return request.queue == 0 ? channel->adopt_again(s, event, request)
+				  : channel->adopt(s, event, request);
 }
 
 Verdict kd_listener::accept_channel(Sleepable s, const kd_cm_event &event,

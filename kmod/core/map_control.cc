@@ -24,6 +24,7 @@ bool kd_channel::collect_grant(Grant &grant, MapInfo &info, kd_key *const *&keys
 		info.op = MapOp::Mapped;
 		info.read_only = grant.read_only;
 		info.atomics = atomics;
+		info.sole = grant.sole;
 		info.instance = grant.from->instance;
 		info.size = grant.from->params.size;
 		info.key_bytes = grant.key_bytes;
@@ -51,6 +52,7 @@ bool kd_channel::collect_grant(Grant &grant, MapInfo &info, kd_key *const *&keys
 		return true;
 	case Grant::Phase::Free:
 	case Grant::Phase::Asked:
+	case Grant::Phase::Away:
 	case Grant::Phase::Returned: break;
 	}
 	return false;
@@ -86,7 +88,7 @@ bool kd_channel::map_send_one()
 	Queue &control = *queues[0];
 	MapInfo info{};
 	kd_key *const *keys = nullptr;
-	if (!map_look || !map_collect(info, keys))
+	if (!map_look || current() != State::Live || !map_collect(info, keys))
 		return false;
 	{
 		SpinGuard guard(control.tx_lock);
@@ -112,10 +114,12 @@ bool kd_channel::grant_hear(Grant &grant, const MapInfo &info)
 {
 	switch (info.op) {
 	case MapOp::Map:
-		if (grant.phase != Grant::Phase::Free)
+		if (grant.phase != Grant::Phase::Free && grant.phase != Grant::Phase::Away)
 			return false;
+		if (grant.phase == Grant::Phase::Free)
+			grant.revoke = false;
 		grant.phase = Grant::Phase::Asked;
-		grant.revoke = grant.revoke_said = false;
+		grant.revoke_said = false;
 		grant.read_only = info.read_only;
 		grant.told = 0;
 		grant.error = 0;
@@ -237,20 +241,69 @@ uint64_t kd_channel::mappings_deadline()
 	return late[0] ? 0 : first;
 }
 
-// Exports and mappings move on while the channel is live, and end with it.
+// Exports and mappings move on while the channel is live, and end with it; without a
+// connection they only go.
 void kd_channel::serve_maps(Sleepable s)
 {
+	State now = current();
 	map_deadline_ns = 0;
-	if (grants) {
-		if (current() != State::Live)
-			return;
+	if (now < State::Live || now == State::Deleting)
+		return;
+	if (grants && now != State::Dead)
 		serve_grants(s);
-		map_deadline_ns = grants_deadline();
-		return;
+	else if (!grants)
+		serve_mappings(s);
+	if (now == State::Live)
+		map_deadline_ns = grants ? grants_deadline() : mappings_deadline();
+}
+
+// The connection is gone.
+void kd_channel::suspend_maps(Sleepable s)
+{
+	suspend_grants(s);
+	SpinGuard guard(ctrl_lock);
+	map_look = 0;
+	for (uint32_t i = 0; i < wire::max_maps; i++) {
+		if (!maps[i])
+			continue;
+		maps[i]->ask_again();
+		map_look |= 1ULL << i;
 	}
-	if (current() != State::Live && current() != State::Dead)
-		return;
-	serve_mappings(s);
-	if (current() == State::Live)
-		map_deadline_ns = mappings_deadline();
+}
+
+// --- I/O that is held ------------------------------------------------------------------
+
+void kd_channel::end_held(const Mapping &mapping, int err)
+{
+	auto its = [](const IoSlot &slot, const Mapping *m) { return slot.mapping == m; };
+	for (uint32_t i = 1; i < nr_queues; i++)
+		queues[i]->end_io(its, &mapping, err);
+}
+
+// What may have been executed is executed again only where that changes nothing: a READ, and
+// a WRITE if nobody else could write.
+void kd_channel::repost_io(Sleepable s, const Mapping &mapping, bool sole)
+{
+	auto atomic_ran = [](const IoSlot &slot, const Mapping *m) {
+		return slot.mapping == m && slot.ran && slot.atomic;
+	};
+	auto write_ran = [](const IoSlot &slot, const Mapping *m) {
+		return slot.mapping == m && slot.ran && slot.write;
+	};
+	kd_chain *chain;
+	Status st = kd_chain_create(&chain);
+	if (!st.ok())
+		chain = nullptr;
+	for (uint32_t i = 1; i < nr_queues && st.ok(); i++) {
+		queues[i]->end_io(atomic_ran, &mapping, KD_ECONNRESET);
+		if (!sole)
+			queues[i]->end_io(write_ran, &mapping, KD_ECONNRESET);
+		st = queues[i]->repost_io(s, mapping, chain);
+		queues[i]->io_waitq.wake(0);
+	}
+	kd_chain_free(chain);
+	if (!st.ok())
+		KD_FAIL(*this, st.err(),
+			"mapping %s: cannot post again what an outage interrupted (error %d)",
+			mapping.name, st.err());
 }

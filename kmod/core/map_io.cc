@@ -85,22 +85,33 @@ private:
 // The slot's call or iocb is set. On failure the slot is still the caller's.
 Status Transfer::post(IoSlot *slot, uint32_t len, uint64_t &at)
 {
-	const wire::RemoteKey key = mapping.at(at);
 	SpinGuard guard(queue.tx_lock);
-	if (queue.sealed || mapping.refusal())
+	if (mapping.refusal())
 		return refusal();
 	slot->mapping = &mapping;
 	slot->write = write;
 	slot->pos = at;
 	slot->length = len;
-	slot->phase = IoSlot::Phase::Posted;
-	bool placed = write && channel.iwarp;
-	int err = slot->large ? kd_rw_post(queue.qp, &slot->rw, &slot->cqe, placed)
-			      : kd_post_io(queue.qp, &slot->cqe, &slot->buf, len, key.addr,
-					   key.rkey, write, placed);
-	if (err) {
-		slot->phase = IoSlot::Phase::Claimed;
-		return KD_EIO;
+	slot->ran = slot->blamed = false;
+	bool held = !queue.carries || mapping.away;
+	if (held) {
+		if (slot->large)
+			kd_rw_release(queue.qp, &slot->rw, slot->pages, write);
+		(void)queue.hold(slot, 0);
+	} else {
+		const wire::RemoteKey key = mapping.at(at);
+		slot->phase = IoSlot::Phase::Posted;
+		bool placed = write && channel.iwarp;
+		int err = slot->large ? kd_rw_post(queue.qp, &slot->rw, &slot->cqe, placed)
+				      : kd_post_io(queue.qp, &slot->cqe, &slot->buf, len, key.addr,
+						   key.rkey, write, placed);
+		if (err) {
+			slot->phase = IoSlot::Phase::Claimed;
+			return KD_EIO;
+		}
+		slot->ran = true;
+		if (queue.io_posted++ == 0)
+			queue.io_since_ns = kd_now_ns();
 	}
 	queue.claimed_io -= slot->large;
 	if (slot->call) {
@@ -108,12 +119,12 @@ Status Transfer::post(IoSlot *slot, uint32_t len, uint64_t &at)
 		if (!slot->call->waitq)
 			slot->call->waitq = &slot->waitq;
 	}
-	if (queue.io_posted++ == 0)
-		queue.io_since_ns = kd_now_ns();
 	(write ? queue.map_writes : queue.map_reads).add();
 	(write ? queue.map_write_bytes : queue.map_read_bytes).add(len);
 	if (slot->large)
 		queue.map_pinned_bytes.add(len);
+	if (held)
+		channel.tx_waitq.wake(0); // who takes the connection down waits for the claim
 	return {};
 }
 
@@ -132,7 +143,9 @@ Status Transfer::await(Sleepable s)
 		return {};
 	auto forget = [&](IoSlot *slots, uint32_t count) {
 		for (uint32_t i = 0; i < count; i++)
-			if (slots[i].phase == IoSlot::Phase::Posted && slots[i].call == &call)
+			if ((slots[i].phase == IoSlot::Phase::Posted ||
+			     slots[i].phase == IoSlot::Phase::Held) &&
+			    slots[i].call == &call)
 				slots[i].call = nullptr;
 	};
 	forget(queue.io_copies, queue.nr_io_copies);
@@ -153,7 +166,7 @@ Status Transfer::copy_through(Sleepable s, IoSlot *slot, uint32_t len, bool &rel
 		return st;
 	}
 	if (call.failed_at != UINT64_MAX)
-		return KD_EIO;
+		return call.err;
 	if (write)
 		return {};
 	return kd_copy_to(slot->buf.mem, len, iter) ? 0 : KD_EFAULT;
@@ -198,7 +211,7 @@ Status Transfer::read_pages(Sleepable s, uint32_t len)
 	if (st = await(s); !st.ok())
 		return st;
 	if (call.failed_at != UINT64_MAX)
-		st = KD_EIO;
+		st = call.err;
 	else if (!kd_pages_copy_to(call.pages, 0, len, iter))
 		st = KD_EFAULT;
 	kd_pages_free(std::exchange(call.pages, nullptr));
@@ -262,7 +275,7 @@ Status Transfer::pipeline(Sleepable s)
 	if (call.failed_at == UINT64_MAX)
 		return st;
 	pos = call.failed_at; // what came before it is done
-	return KD_EIO;
+	return call.err;
 }
 
 int64_t Transfer::run(Sleepable s)
@@ -286,12 +299,12 @@ int64_t Transfer::queue_all(Sleepable s, kd_iocb *iocb, bool nowait)
 	auto len = uint32_t(left);
 	IoSlot *slot = nullptr;
 	kd_pages *pages;
-	if (nowait && !queue.has_large_io())
+	if (nowait && !queue.has_large_io(mapping))
 		return mapping.refusal() ? -refusal() : -KD_EAGAIN;
 	if (st = kd_pages_pin_io(iter, len, max_pages(), !write, &pages); !st.ok())
 		return st.err() == KD_EFAULT ? -KD_EFAULT : nowait ? -KD_EAGAIN : 0;
 	if (nowait)
-		slot = queue.claim_io(true);
+		slot = queue.claim_io(mapping, true);
 	else
 		slot = claim(s, true, st);
 	if (!slot) {

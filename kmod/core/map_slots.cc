@@ -6,8 +6,48 @@ using namespace kd;
 
 namespace
 {
+
 constexpr uint16_t flushed = 5; // IB_WC_WR_FLUSH_ERR
+
+// Is it the connection that has failed, rather than this work request?
+bool lost_connection(const kd_wc &wc)
+{
+	constexpr uint16_t retries = 12, rnr_retries = 13, fatal = 19, no_response = 20;
+	return wc.flushed || wc.status == retries || wc.status == rnr_retries ||
+	       wc.status == fatal || wc.status == no_response;
+}
+
 } // namespace
+
+kd_io IoSlot::io() const
+{
+	const wire::RemoteKey key = mapping->at(pos);
+	kd_io out{};
+	out.kind = atomic  ? (swap ? KD_IO_CMP_SWAP : KD_IO_FETCH_ADD)
+		   : fixed ? KD_IO_FIXED
+			   : KD_IO_BUFFER;
+	out.write = write;
+	out.len = length;
+	out.rkey = key.rkey;
+	out.addr = key.addr;
+	out.cqe = const_cast<kd_cqe *>(&cqe);
+	out.dma = const_cast<kd_dma *>(&buf);
+	out.fixed = fixed;
+	out.offset = offset;
+	out.operand = operand;
+	out.compare = compare;
+	return out;
+}
+
+kd_io kd::probe_of(const kd_io &last, kd_cqe *cqe)
+{
+	kd_io read{};
+	read.kind = KD_IO_PROBE;
+	read.rkey = last.rkey;
+	read.addr = last.addr;
+	read.cqe = cqe;
+	return read;
+}
 
 // --- slots ----------------------------------------------------------------------------
 
@@ -59,12 +99,12 @@ Status kd_channel::prepare_io(Sleepable s)
 }
 
 // nullptr: there is none now.
-IoSlot *kd_queue::claim_io(bool large)
+IoSlot *kd_queue::claim_io(const Mapping &mapping, bool large)
 {
 	if (IoSlot *spare = large ? nullptr : spare_io.exchange(nullptr, std::memory_order_acquire))
 		return spare;
 	SpinGuard guard(tx_lock);
-	if (sealed)
+	if (!carries || mapping.away)
 		return nullptr;
 	IoSlot *slot = large ? free_io_large.pop() : free_io_copies.pop();
 	if (slot)
@@ -73,23 +113,24 @@ IoSlot *kd_queue::claim_io(bool large)
 	return slot;
 }
 
-bool kd_queue::has_large_io()
+bool kd_queue::has_large_io(const Mapping &mapping)
 {
 	SpinGuard guard(tx_lock);
-	return !sealed && !free_io_large.empty();
+	return carries && !mapping.away && !free_io_large.empty();
 }
 
 IoSlot *kd_queue::await_io(Sleepable s, const Mapping &mapping, bool large, Waiting how, Status &st)
 {
-	IoSlot *slot = claim_io(large);
+	IoSlot *slot = claim_io(mapping, large);
 	if (slot)
 		return slot;
 	{
 		SpinGuard guard(tx_lock);
 		map_waits.add();
 	}
-	st = channel.wait_io(s, *this, io_waitq, how,
-			     [&] { return mapping.refusal() || (slot = claim_io(large)); });
+	st = channel.wait_io(s, *this, io_waitq, how, [&] {
+		return mapping.refusal() || (slot = claim_io(mapping, large));
+	});
 	if (!slot && st.ok())
 		st = mapping.refusal() ? mapping.refusal() : KD_EPIPE;
 	return slot;
@@ -119,7 +160,8 @@ bool kd_channel::has_io(const Mapping &mapping)
 		SpinGuard guard(queue.tx_lock);
 		auto look = [&](const IoSlot *slots, uint32_t count) {
 			for (uint32_t j = 0; j < count; j++)
-				any |= slots[j].phase == IoSlot::Phase::Posted &&
+				any |= (slots[j].phase == IoSlot::Phase::Posted ||
+					slots[j].phase == IoSlot::Phase::Held) &&
 				       slots[j].mapping == &mapping;
 		};
 		look(queue.io_copies, queue.nr_io_copies);
@@ -144,8 +186,23 @@ void kd_queue::io_done(IoSlot *slot, const kd_wc &wc)
 			: slot->write ? "WRITE"
 				      : "READ",
 			wc.status_name);
-	while (slot)
+	// What failed by itself has one more try.
+	bool again = wc.err && (lost_connection(wc) || !std::exchange(slot->blamed, true));
+	while (slot && !again)
 		slot = finish_io(slot, wc.err, wc.status);
+	SpinGuard guard(tx_lock);
+	while (slot)
+		slot = hold(slot, wc.status);
+}
+
+// Whether it fails is seen when the connection is back, or is not; tx_lock. Returns the one
+// that ended with it.
+IoSlot *kd_queue::hold(IoSlot *slot, uint16_t status)
+{
+	io_posted -= slot->phase == IoSlot::Phase::Posted;
+	slot->phase = IoSlot::Phase::Held;
+	slot->status = status;
+	return std::exchange(slot->earlier, nullptr);
 }
 
 // The device is done with it. Returns the one that ends with it.
@@ -155,7 +212,7 @@ IoSlot *kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 	Request *request;
 	uint64_t old = 0;
 	WaitQueue *waitq = nullptr;
-	int64_t result = err ? -KD_EIO : int64_t(slot->length);
+	int64_t result = err ? -err : int64_t(slot->length);
 	bool leaving, freed;
 	kd_pages *pages = std::exchange(slot->pages, nullptr);
 	if (!slot->keeps)
@@ -168,7 +225,7 @@ IoSlot *kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 		slot->fixed = nullptr;
 		slot->keeps = false;
 		earlier = std::exchange(slot->earlier, nullptr);
-		io_posted--;
+		io_posted -= slot->phase == IoSlot::Phase::Posted;
 		leaving = slot->mapping->current() != MapState::Live;
 		iocb = std::exchange(slot->iocb, nullptr);
 		request = std::exchange(slot->request, nullptr);
@@ -180,8 +237,10 @@ IoSlot *kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 		if (call) {
 			if (pages)
 				call->pages = std::exchange(pages, nullptr);
-			if (err && slot->pos < call->failed_at)
+			if (err && slot->pos < call->failed_at) {
 				call->failed_at = slot->pos;
+				call->err = err;
+			}
 			uint32_t left = call->left.load(std::memory_order_relaxed) - 1;
 			if (!left)
 				waitq = call->waitq;
@@ -197,7 +256,7 @@ IoSlot *kd_queue::finish_io(IoSlot *slot, int err, uint16_t status)
 	if (iocb)
 		kd_iocb_complete(iocb, result);
 	if (request)
-		request->part_done(err ? KD_EIO : 0, status, old);
+		request->part_done(err, status, old);
 	if (freed)
 		io_waitq.wake(0);
 	if (leaving)
@@ -216,19 +275,73 @@ void kd_queue::release_io()
 	}
 }
 
-void kd_queue::end_io()
+void kd_queue::hold_io()
 {
-	auto end = [this](IoSlot *slots, uint32_t count) {
-		for (uint32_t i = 0; i < count; i++) {
-			bool posted;
-			{
-				SpinGuard guard(tx_lock);
-				posted = slots[i].phase == IoSlot::Phase::Posted;
-			}
-			if (posted)
-				(void)finish_io(&slots[i], KD_ECONNRESET, flushed);
+	SpinGuard guard(tx_lock);
+	each_io([this](IoSlot &slot) {
+		if (slot.phase == IoSlot::Phase::Posted)
+			(void)hold(&slot, flushed);
+	});
+}
+
+void kd_queue::end_io(bool (*match)(const IoSlot &slot, const Mapping *mapping),
+		      const Mapping *mapping, int err)
+{
+	each_io([&](IoSlot &slot) {
+		bool ends;
+		{
+			SpinGuard guard(tx_lock);
+			ends = slot.phase == IoSlot::Phase::Held && match(slot, mapping);
 		}
-	};
-	end(io_large, nr_io_large);
-	end(io_copies, nr_io_copies);
+		if (ends)
+			(void)finish_io(&slot, err, slot.status);
+	});
+}
+
+// tx_lock
+int kd_queue::post_alone(const IoSlot &slot, const kd_io &io, kd_chain *chain)
+{
+	kd_io ios[2] = {io, {}};
+	bool probed = slot.write && channel.iwarp;
+	if (probed) {
+		ios[1] = probe_of(io, ios[0].cqe);
+		ios[0].cqe = nullptr;
+	}
+	return kd_post_chain(qp, chain, ios, 1 + probed);
+}
+
+// The mapping has its keys, and the queue a connection: what is new is posted at once.
+Status kd_queue::repost_io(Sleepable, const Mapping &mapping, kd_chain *chain)
+{
+	Status st;
+	each_io([&](IoSlot &slot) {
+		{
+			SpinGuard guard(tx_lock);
+			if (!st.ok() || slot.phase != IoSlot::Phase::Held ||
+			    slot.mapping != &mapping)
+				return;
+		}
+		const kd_io io = slot.io();
+		if (slot.large)
+			st = kd_rw_prepare(qp, &slot.rw, slot.pages, io.addr, io.rkey, slot.write);
+		if (!st.ok())
+			return;
+		SpinGuard guard(tx_lock);
+		slot.phase = IoSlot::Phase::Posted;
+		int err = slot.large
+				  ? kd_rw_post(qp, &slot.rw, &slot.cqe, slot.write && channel.iwarp)
+				  : post_alone(slot, io, chain);
+		if (err) {
+			if (slot.large)
+				kd_rw_release(qp, &slot.rw, slot.pages, slot.write);
+			slot.phase = IoSlot::Phase::Held;
+			st = err;
+			return;
+		}
+		slot.ran = true;
+		if (io_posted++ == 0)
+			io_since_ns = kd_now_ns();
+		channel.io_replayed.fetch_add(1, std::memory_order_relaxed);
+	});
+	return st;
 }

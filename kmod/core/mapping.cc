@@ -50,11 +50,11 @@ void kd_mapping::request_delete()
 
 int kd_mapping::refusal() const
 {
-	if (current() == MapState::Live && channel->current() == State::Live)
-		return 0;
+	if (current() == MapState::Live && channel->current() >= State::Live && !channel->ended())
+		return channel->fails_fast ? KD_ETIMEDOUT : 0;
 	if (delete_requested)
 		return KD_ENODEV;
-	return revoked ? KD_ESTALE : KD_EPIPE;
+	return revoked || channel->forgotten ? KD_ESTALE : KD_EPIPE;
 }
 
 // siw answers a READ of so few bytes that cross the end of a page with others
@@ -66,7 +66,7 @@ uint32_t kd_mapping::part(uint64_t pos, uint64_t most, bool write) const
 	uint32_t len = most < rest ? uint32_t(most) : rest;
 	if (write || !channel->iwarp || len > few)
 		return len;
-	rest = limits::page_size - uint32_t(at(pos).addr % limits::page_size);
+	rest = limits::page_size - uint32_t(pos % limits::page_size); // keys begin with a page
 	return len < rest ? len : rest;
 }
 
@@ -101,31 +101,60 @@ void kd_mapping::say(MapInfo &info)
 	channel->kick();
 }
 
+void kd_mapping::ask_again()
+{
+	if (talk == MapTalk::Gone)
+		return;
+	if (current() == MapState::Live)
+		away.store(true, std::memory_order_release);
+	// Who leaves need not say so: the peer forgets it, too.
+	talk = current() == MapState::Leaving ? MapTalk::Gone : MapTalk::Ask;
+	told = 0;
+	deadline_ns = 0;
+}
+
+void kd_mapping::hear_mapped(const MapInfo &info)
+{
+	// What it was before is what it has to be after an outage.
+	if (away && (info.instance != instance || info.size != size ||
+		     info.key_bytes != key_bytes || (info.read_only && !read_only)))
+		revoked.store(true, std::memory_order_release);
+	if (!away) {
+		size = info.size;
+		instance = info.instance;
+		read_only = info.read_only || params.read_only;
+		key_bytes = info.key_bytes;
+	}
+	atomics = info.atomics && channel->atomics && !channel->iwarp;
+	sole = info.sole;
+	talk = MapTalk::Answered;
+}
+
 bool kd_mapping::hear(const MapInfo &info)
 {
 	switch (info.op) {
 	case MapOp::Mapped:
 		if (talk != MapTalk::Asked)
 			return false;
-		size = info.size;
-		instance = info.instance;
-		read_only = info.read_only || params.read_only;
-		atomics = info.atomics && channel->atomics && !channel->iwarp;
-		key_bytes = info.key_bytes;
-		talk = MapTalk::Answered;
+		hear_mapped(info);
 		break;
 	case MapOp::Refused:
 		if (talk != MapTalk::Asked)
 			return false;
 		refused = info.error;
+		if (away)
+			revoked.store(true, std::memory_order_release);
 		talk = MapTalk::Gone;
 		break;
 	case MapOp::Keys:
 		if (talk != MapTalk::Keys || revoked || info.first != told ||
 		    info.nr_keys > nr_keys - told)
 			return false;
-		for (uint32_t i = 0; i < info.nr_keys; i++)
+		for (uint32_t i = 0; i < info.nr_keys; i++) {
+			if (info.keys[i].addr % 8) // the peer chose where it begins
+				atomics = false;
 			keys[told++] = info.keys[i];
+		}
 		if (told != nr_keys) {
 			deadline_ns = patience_from_now();
 			return true;
@@ -220,10 +249,11 @@ void kd_mapping::make_table(Sleepable s)
 	Status st = table ? channel->prepare_io(s) : Status(KD_ENOMEM);
 	{
 		SpinGuard guard(channel->ctrl_lock);
-		keys = table;
+		std::swap(keys, table);
 		nr_keys = count;
 		key_shift = uint32_t(__builtin_ctz(key_bytes));
 	}
+	kd_free(table); // of an earlier connection, before it was live
 	if (!st.ok())
 		fail(st.err(), "no memory for the mapping's keys and buffers");
 	if (!st.ok())
@@ -284,17 +314,63 @@ bool kd_mapping::step_asking(Sleepable s)
 	return true;
 }
 
+// Is there nobody to talk to, for the time being?
+bool kd_mapping::cut_off() const
+{
+	return channel->current() == State::Recovering;
+}
+
+// Of what is held when it leaves.
+int kd_mapping::fate() const
+{
+	return revoked || channel->forgotten ? KD_ESTALE : KD_ENODEV;
+}
+
+bool kd_mapping::step_live(Sleepable s)
+{
+	if (!delete_requested && !revoked)
+		return away && !cut_off() && come_back(s);
+	if (revoked && refused && refused != KD_ENOENT)
+		fail(refused, "after an outage the peer is out of memory or of RDMA resources");
+	else if (revoked)
+		fail(KD_ESTALE, away ? "after an outage the peer has no such export any more"
+				     : "the peer deleted the export");
+	enter(s, MapState::Leaving);
+	return true;
+}
+
+// After an outage: the keys are new, and what was held meanwhile is posted.
+bool kd_mapping::come_back(Sleepable s)
+{
+	switch (talking()) {
+	case MapTalk::Answered: (void)talk_on(MapTalk::Answered, MapTalk::Ready); return true;
+	case MapTalk::Held: break;
+	default: return false;
+	}
+	away.store(false, std::memory_order_release);
+	channel->repost_io(s, *this, sole);
+	return true;
+}
+
 bool kd_mapping::step_leaving(Sleepable s)
 {
 	MapTalk now = talking();
+	channel->end_held(*this, fate());
+	if (cut_off() && now != MapTalk::Gone) {
+		(void)talk_on(now, MapTalk::Gone);
+		return true;
+	}
 	if (now == MapTalk::Gone) {
 		enter(s, MapState::Dead);
 		return true;
 	}
 	if (now == MapTalk::Unmap || now == MapTalk::Unmapping || channel->has_io(*this))
 		return false;
-	(void)talk_on(now, MapTalk::Unmap);
-	return false;
+	// What the peer is about to say has to be heard first.
+	if (now == MapTalk::Asked || (now == MapTalk::Keys && !revoked))
+		return false;
+	(void)talk_on(now, now == MapTalk::Ask ? MapTalk::Gone : MapTalk::Unmap);
+	return now == MapTalk::Ask;
 }
 
 bool kd_mapping::step(Sleepable s)
@@ -305,7 +381,8 @@ bool kd_mapping::step(Sleepable s)
 			SpinGuard guard(channel->state_lock);
 			why = channel->error;
 		}
-		fail(why.err ? why.err : KD_EPIPE, why.err ? why.text : "its channel has ended");
+		int err = channel->forgotten ? KD_ESTALE : why.err ? why.err : KD_EPIPE;
+		fail(err, why.err ? why.text : "its channel has ended");
 		{
 			SpinGuard guard(channel->ctrl_lock);
 			talk = MapTalk::Gone;
@@ -315,14 +392,8 @@ bool kd_mapping::step(Sleepable s)
 		return true;
 	}
 	switch (current()) {
-	case MapState::Asking: return step_asking(s);
-	case MapState::Live:
-		if (!delete_requested && !revoked)
-			return false;
-		if (revoked)
-			fail(KD_ESTALE, "the peer deleted the export");
-		enter(s, MapState::Leaving);
-		return true;
+	case MapState::Asking: return (!cut_off() || delete_requested) && step_asking(s);
+	case MapState::Live: return step_live(s);
 	case MapState::Leaving: return step_leaving(s);
 	case MapState::Dead:
 		// What an administrator added stays to be looked at, once it was live.

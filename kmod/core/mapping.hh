@@ -53,6 +53,8 @@ struct kd_mapping {
 		return talk == kd::MapTalk::Ask || talk == kd::MapTalk::Ready ||
 		       talk == kd::MapTalk::Unmap;
 	}
+	// The connection is gone, and with it the peer's keys: it is asked anew.
+	void ask_again();
 	// The message that is due.
 	void say(kd::wire::MapInfo &info);
 	// False: it cannot come now.
@@ -92,12 +94,16 @@ struct kd_mapping {
 	bool ever_live = false;                                // run()
 	bool removed = false;                                  // run()
 	std::atomic<bool> revoked{false};
+	// Live, but without valid keys. Set while no queue posts; cleared by run() before the
+	// queues are looked through for what was held meanwhile.
+	std::atomic<bool> away{false};
 	kd_error error{}; // ctrl_lock
 
 	// What the peer told; constant once live.
 	uint64_t size = 0, instance = 0;
 	bool read_only = false;
-	bool atomics = false; // both devices have them
+	std::atomic<bool> atomics{false}; // both devices have them
+	bool sole = false;                // ctrl_lock: nobody else could write while it was away
 	uint32_t key_bytes = 0, key_shift = 0, nr_keys = 0;
 	kd::wire::RemoteKey *keys = nullptr; // ctrl_lock until live
 	uint32_t told = 0;                   // ctrl_lock: keys that came
@@ -111,6 +117,11 @@ private:
 	void enter(kd::Sleepable s, kd::MapState next);
 	void fail(int err, const char *text);
 	bool step_asking(kd::Sleepable s);
+	bool step_live(kd::Sleepable s);
+	bool come_back(kd::Sleepable s);
+	bool cut_off() const;
+	int fate() const;
+	void hear_mapped(const kd::wire::MapInfo &info);
 	bool step_leaving(kd::Sleepable s);
 	void make_table(kd::Sleepable s);
 	kd::MapTalk talking() const;

@@ -98,7 +98,7 @@ void kd_channel::closed(Sleepable s, DescFile &file)
 
 int kd_channel::refusal() const
 {
-	if (current() <= State::Live)
+	if (!ended())
 		return 0;
 	return delete_requested ? KD_ENODEV : KD_EPIPE;
 }
@@ -193,7 +193,8 @@ bool kd_channel::cancel(Sleepable s, Message &message, int err)
 void kd_channel::send_claimed(Sleepable s, Message &message, const Claim &claim)
 {
 	if (!claim.slot) {
-		end(s, message, KD_EPIPE);
+		int err = send_refusal();
+		end(s, message, err ? err : KD_EPIPE);
 		return;
 	}
 	if (!message.large) {
@@ -235,7 +236,7 @@ bool kd_channel::send_next(Sleepable s)
 		large = first->large;
 	}
 	Claim claim;
-	if (!send_ended() && !try_claim(style, large, claim))
+	if (!send_refusal() && !try_claim(style, large, claim))
 		return false;
 	Message *message;
 	{

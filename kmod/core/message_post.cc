@@ -215,8 +215,9 @@ Status MessageSubmission::check(const kdirect_desc &d) const
 		return KD_EACCES;
 	if (send && d.length > channel.terms.max_message)
 		return KD_EMSGSIZE;
-	if (send && channel.send_ended())
-		return KD_EPIPE;
+	if (send)
+		if (int err = channel.send_refusal())
+			return err;
 	if (fixed && (d.buffer >= KDIRECT_BUFFERS || !file.buffers[d.buffer]))
 		return KD_ENOENT;
 	return {};

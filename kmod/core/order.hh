@@ -56,6 +56,16 @@ public:
 				return at(from);
 		return nullptr;
 	}
+	// Takes out what has not arrived whole and in order.
+	template <class Visit>
+	void forget_rest(const Visit &visit)
+	{
+		for (uint64_t seq = next_in_; ring_ && seq - next_read_ <= mask_; seq++)
+			if (Slot *slot = at(seq)) {
+				at(seq) = nullptr;
+				visit(slot);
+			}
+	}
 	// Messages that have arrived whole and in order, ever.
 	uint64_t received() const { return next_in_; }
 	uint64_t read() const { return next_read_; }

@@ -104,7 +104,7 @@ void kd_queue::pong_arrived(RxSlot *slot, const wire::DataInfo &info)
 bool kd_queue::try_ping(uint32_t len, PingWait &waiter, Status &st)
 {
 	SpinGuard guard(tx_lock);
-	if (sealed || ping.sending || ping.waiting)
+	if (!carries || ping.sending || ping.waiting)
 		return false;
 	ping.waiter = &waiter;
 	ping.number++;
@@ -157,11 +157,13 @@ Status kd_channel::ping(Sleepable s, struct kdirect_ping &p, uint32_t open_flags
 	st = wait(s, ping_waitq, how, KD_WAIT_INTERRUPTIBLE, spent < timeout ? timeout - spent : 0,
 		  [&] {
 			  return __atomic_load_n(&waiter.answered, __ATOMIC_ACQUIRE) ||
-				 send_ended();
+				 __atomic_load_n(&waiter.lost, __ATOMIC_ACQUIRE) || send_ended();
 		  });
 	// An echo that comes after we gave up makes room for the next caller.
 	SpinGuard guard(queue.tx_lock);
 	if (!waiter.answered) {
+		if (waiter.lost)
+			return KD_ECONNRESET;
 		queue.ping.waiter = nullptr;
 		return st.ok() ? KD_EPIPE : st;
 	}

@@ -14,88 +14,110 @@ uint32_t kd_queue::receive_size() const
 			  : uint32_t(sizeof(wire::DataHeader)) + channel.terms.eager_limit;
 }
 
-// On failure the caller tears the channel down, which undoes what was done.
-Status kd_queue::create_resources(Sleepable s, const limits::Terms &terms)
+// A buffer, or one that an earlier connection had.
+Status kd_queue::map_buffer(Sleepable, kd_dma *buf, uint32_t size, kd_dma_dir dir)
 {
-	kd_work_init(&service_work,
-		     [](kd_work *work) { KD_CONTAINER(work, kd_queue, service_work)->service(); });
-	if (channel.raw)
-		return channel.raw->create_resources(s, *this);
-	kd_qp_params shape = index == 0 ? limits::control_shape() : limits::queue_shape(terms);
-	signal_all = channel.iwarp;
-	Status st = kd_cq_create(cm, this, limits::cq_entries(channel.device, shape),
-				 kind == queue_poll, uint32_t(channel.id) + index, &cq);
-	if (!st.ok())
-		return st;
-	shape.pd = channel.pd;
-	shape.cq = cq;
-	if (st = kd_qp_create(cm, &shape, &qp); !st.ok())
-		return st;
-	qpn = kd_qp_number(qp);
+	if (buf->mem)
+		return kd_dma_map(channel.pd, buf);
+	return kd_dma_create(channel.pd, size, dir, buf);
+}
 
-	nr_rx = shape.max_recv;
+// The arrays of slots, once.
+Status kd_queue::make_slots(Sleepable s, uint32_t receives_wanted, const limits::Terms &terms)
+{
+	if (tx_slots)
+		return {};
+	nr_rx = receives_wanted;
 	nr_tx = index == 0 ? wire::control_receives : limits::send_slots(terms);
 	uint32_t large = index == 0 ? 0 : limits::offers(terms.depth);
 	rx_slots = create_array<RxSlot>(s, nr_rx);
-	tx_slots = create_array<TxSlot>(s, nr_tx);
-	if (!rx_slots || !tx_slots)
-		return KD_ENOMEM;
 	if (large) {
 		offer_slots = create_array<OfferSlot>(s, large);
 		fetch_slots = create_array<FetchSlot>(s, large);
-		if (!offer_slots || !fetch_slots)
-			return KD_ENOMEM;
+	}
+	// The last: with these all are there.
+	tx_slots = rx_slots && (!large || (offer_slots && fetch_slots))
+			   ? create_array<TxSlot>(s, nr_tx)
+			   : nullptr;
+	if (!tx_slots)
+		return KD_ENOMEM;
+	for (uint32_t i = 0; i < nr_rx; i++) {
+		rx_slots[i].queue = this;
+		kd_cqe_init(&rx_slots[i].cqe, KD_CQE_RECV);
 	}
 	for (uint32_t i = 0; i < nr_tx; i++) {
 		TxSlot &slot = tx_slots[i];
 		slot.queue = this;
 		slot.use = index == 0 ? TxSlot::Use::Control : TxSlot::Use::Message;
 		kd_cqe_init(&slot.cqe, KD_CQE_SEND);
-		if (st = kd_dma_create(channel.pd, receive_size(), KD_DMA_SEND, &slot.buf);
-		    !st.ok())
-			return st;
-		sends.free.push_back(&slot);
-		sends.nr_free++;
 	}
 	if (index != 0) {
-		ping.slot = sends.free.pop();
+		ping.slot = &tx_slots[0];
 		ping.slot->use = TxSlot::Use::Ping;
-		pong.slot = sends.free.pop();
+		pong.slot = &tx_slots[1];
 		pong.slot->use = TxSlot::Use::Pong;
-		sends.nr_free -= limits::extra_slots;
 	}
 	for (uint32_t i = 0; i < large; i++) {
 		OfferSlot &offer = offer_slots[i];
 		offer.queue = this;
 		kd_cqe_init(&offer.reg_cqe, KD_CQE_OFFER);
 		kd_cqe_init(&offer.inv_cqe, KD_CQE_INV);
-		if (st = kd_mr_create(channel.pd, channel.max_offer_pages(), &offer.mr); !st.ok())
-			return st;
-		nr_mrs++;
-		FetchSlot &fetch = fetch_slots[i];
-		fetch.queue = this;
-		kd_cqe_init(&fetch.cqe, KD_CQE_READ);
-		free_fetches.push_back(&fetch);
+		fetch_slots[i].queue = this;
+		kd_cqe_init(&fetch_slots[i].cqe, KD_CQE_READ);
 	}
-	// The control queue may be at work already, and speak of this queue.
+	{
+		SpinGuard guard(tx_lock);
+		nr_large = nr_free_offers = large;
+	}
+	forget_connection();
+	return {};
+}
+
+// What a connection needs. On failure the caller takes it down, which undoes what was done.
+Status kd_queue::create_resources(Sleepable s, const limits::Terms &terms)
+{
+	if (channel.raw)
+		return channel.raw->create_resources(s, *this);
+	kd_qp_params shape = index == 0 ? limits::control_shape() : limits::queue_shape(terms);
+	signal_all = channel.iwarp;
+	kd_cq *made;
+	Status st = kd_cq_create(cm, this, limits::cq_entries(channel.device, shape),
+				 kind == queue_poll, uint32_t(channel.id) + index, &made);
+	if (!st.ok())
+		return st;
+	{
+		SpinGuard guard(poll_lock);
+		cq = made;
+		retiring = false;
+	}
+	shape.pd = channel.pd;
+	shape.cq = cq;
+	if (st = kd_qp_create(cm, &shape, &qp); !st.ok())
+		return st;
+	qpn = kd_qp_number(qp);
+	abandoned = false;
+	if (st = make_slots(s, shape.max_recv, terms); !st.ok())
+		return st;
+	for (uint32_t i = 0; i < nr_tx; i++)
+		if (st = map_buffer(s, &tx_slots[i].buf, receive_size(), KD_DMA_SEND); !st.ok())
+			return st;
+	for (uint32_t i = 0; i < nr_rx; i++)
+		if (st = map_buffer(s, &rx_slots[i].buf, receive_size(), KD_DMA_RECV); !st.ok())
+			return st;
+	for (uint32_t i = 0; i < nr_io_copies; i++)
+		if (st = map_buffer(s, &io_copies[i].buf, 0, KD_DMA_BOTH); !st.ok())
+			return st;
+	for (; nr_mrs < nr_large; nr_mrs++)
+		if (st = kd_mr_create(channel.pd, channel.max_offer_pages(),
+				      &offer_slots[nr_mrs].mr);
+		    !st.ok())
+			return st;
 	if (index == 0) {
 		SpinGuard guard(channel.ctrl_lock);
 		channel.ctrl_window.open(wire::control_receives);
-	} else {
-		SpinGuard guard(tx_lock);
-		window.open(terms.depth);
-		nr_large = nr_free_offers = large;
 	}
-	for (uint32_t i = 0; i < nr_rx; i++) {
-		RxSlot &slot = rx_slots[i];
-		slot.queue = this;
-		kd_cqe_init(&slot.cqe, KD_CQE_RECV);
-		if (st = kd_dma_create(channel.pd, receive_size(), KD_DMA_RECV, &slot.buf);
-		    !st.ok())
-			return st;
-		if (st = kd_post_recv(qp, &slot.cqe, &slot.buf, slot.buf.size); !st.ok())
-			return st;
-	}
+	if (st = post_receives(); !st.ok())
+		return st;
 	if (kind == queue_poll)
 		arm();
 	// The first data queue makes the ring that orders the messages of all.
@@ -122,6 +144,7 @@ void kd_queue::seal()
 	SpinGuard ctrl(channel.ctrl_lock);
 	SpinGuard tx(tx_lock);
 	sealed = true;
+	carries = receives = false;
 }
 
 void kd_queue::stop(Sleepable)
@@ -176,19 +199,21 @@ void kd_queue::destroy_resources(Sleepable s)
 	qp = nullptr;
 	if (cq)
 		kd_cq_destroy(cq);
-	cq = nullptr;
+	{
+		SpinGuard guard(poll_lock);
+		cq = nullptr;
+	}
 	// No completion comes any more, and the device touches no page.
-	end_io();
+	hold_io();
 	if (channel.raw)
 		channel.raw->end_slots(s);
 	for (uint32_t i = 0; i < nr_large; i++) {
 		if (fetch_slots[i].posted_ns)
 			kd_pages_free(fetch_slots[i].pages);
 		fetch_slots[i].posted_ns = 0;
+		if (std::exchange(offer_slots[i].mapped, false))
+			kd_mr_unmap(offer_slots[i].mr, offer_slots[i].pages);
 	}
-	for (uint32_t i = 0; i < nr_large; i++)
-		if (offer_slots[i].phase >= OfferSlot::Phase::Posted)
-			channel.release_offer(&offer_slots[i]);
 	for (; nr_mrs; nr_mrs--)
 		kd_mr_destroy(offer_slots[nr_mrs - 1].mr);
 	for (uint32_t i = 0; tx_slots && i < nr_tx; i++)
@@ -200,6 +225,17 @@ void kd_queue::destroy_resources(Sleepable s)
 	if (cm)
 		kd_cm_destroy(cm);
 	cm = nullptr;
+	if (tx_slots)
+		forget_connection();
+	step = Step::Idle;
+}
+
+void kd_queue::end_requests(Sleepable)
+{
+	end_io([](const IoSlot &, const Mapping *) { return true; }, nullptr, KD_EIO);
+	for (uint32_t i = 0; i < nr_large; i++)
+		if (offer_slots[i].phase >= OfferSlot::Phase::Posted)
+			channel.release_offer(&offer_slots[i]);
 }
 
 void kd_queue::destroy_slots(Sleepable s)

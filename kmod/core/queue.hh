@@ -33,6 +33,7 @@ struct RxSlot {
 	kd_cqe cqe;
 	kd_dma buf;
 	Queue *queue;
+	bool held;        // it has a message, and is not to be posted; Queue::tx_lock
 	bool ready;       // the whole message is here
 	bool wants_fetch; // it is offered, and nobody fetches it yet
 	uint32_t length;
@@ -41,6 +42,10 @@ struct RxSlot {
 	kd_pages *pages; // a fetched message; else it is in buf
 };
 
+struct OfferSlot;
+
+// A message stays in its slot until the peer has let go of it: a connection may fail
+// meanwhile, and it is sent once more over the next.
 struct TxSlot {
 	enum class Use : uint8_t { Message, Ping, Pong, Control };
 	kd_cqe cqe;
@@ -48,7 +53,14 @@ struct TxSlot {
 	Queue *queue;
 	Use use;
 	bool signalled;
+	bool claimed; // a writer is about to post it
+	bool posted;  // the device has it
+	bool kept;    // in Queue::kept
+	uint32_t length;
+	uint64_t seq;
+	OfferSlot *offer;  // of a large one
 	Link<TxSlot> link; // of the free or the posted list
+	Link<TxSlot> kept_link;
 };
 
 struct Request;
@@ -71,6 +83,7 @@ struct OfferSlot {
 	OfferWait *waiter;
 	uint64_t seq;
 	Phase phase;
+	bool mapped; // the pages, by `mr`
 };
 
 // A large message that is being fetched, or whose sender has not been told.
@@ -92,6 +105,7 @@ struct IoCall {
 	std::atomic<uint32_t> left{0};   // written under tx_lock
 	kd_pages *pages = nullptr;       // tx_lock: which a READ was to keep
 	uint64_t failed_at = UINT64_MAX; // tx_lock: position of the first that failed
+	int err = 0;                     // tx_lock: and why
 	WaitQueue *waitq = nullptr;      // tx_lock: of one of the slots
 };
 
@@ -102,6 +116,7 @@ struct IoSlot {
 		Free,
 		Claimed,
 		Posted,
+		Held, // to be posted once the mapping can be used (again)
 		Done, // copies: to be looked at by whoever called
 	};
 	kd_cqe cqe;
@@ -116,6 +131,9 @@ struct IoSlot {
 	Phase phase;
 	bool write;
 	bool atomic; // of a descriptor; else false
+	bool swap;   // atomic: compare and swap
+	bool ran;    // it was posted, and may have been executed
+	bool blamed; // it was what a connection failed with
 	Mapping *mapping;
 	kd_pages *pages;
 	IoCall *call;     // nullptr: nobody waits (any more)
@@ -123,10 +141,18 @@ struct IoSlot {
 	Request *request; // or this is a part of a descriptor's; else nullptr
 	kd_fixed *fixed;  // whose memory it is, from `offset`; else nullptr
 	uint64_t offset;
+	uint64_t operand, compare; // atomic
 	uint64_t pos;
 	uint32_t length;
 	IoSlot *earlier; // ends with this one
+	uint16_t status; // Held: of the completion that it had
+
+	// What is to be posted, with the mapping's present key.
+	kd_io io() const;
 };
+
+// Over iWARP: what follows a WRITE, and tells that it was placed.
+kd_io probe_of(const kd_io &last, kd_cqe *cqe);
 
 using IoList = Fifo<IoSlot, &IoSlot::link>;
 
@@ -143,6 +169,7 @@ struct SendRing {
 	void post(TxSlot *slot, bool signalled)
 	{
 		posted.push_back(slot);
+		slot->posted = true;
 		slot->signalled = signalled;
 		unsignalled = signalled ? 0 : unsignalled + 1;
 		if (signalled && awaited++ == 0)
@@ -152,8 +179,10 @@ struct SendRing {
 	TxSlot *retire()
 	{
 		TxSlot *slot = posted.pop();
-		if (slot && slot->signalled)
-			awaited--;
+		if (!slot)
+			return nullptr;
+		slot->posted = false;
+		awaited -= slot->signalled;
 		return slot;
 	}
 
@@ -166,6 +195,7 @@ private:
 struct PingWait { // on the caller's stack
 	bool answered = false;
 	bool differs = false;
+	bool lost = false; // with its connection
 	uint64_t rtt_ns = 0;
 };
 struct PingState {
@@ -193,18 +223,35 @@ struct kd_queue {
 
 	// --- set-up and teardown: queue.cc; all from Channel::run() -----------------
 	kd::Status create_resources(kd::Sleepable s, const kd::limits::Terms &terms);
+	kd::Status make_slots(kd::Sleepable s, uint32_t receives_wanted,
+			      const kd::limits::Terms &terms);
+	kd::Status map_buffer(kd::Sleepable s, kd_dma *buf, uint32_t size, kd_dma_dir dir);
 	void open();                // may post from now on
 	void seal();                // posts nothing any more
 	void stop(kd::Sleepable s); // everything posted is flushed
 	// Everything posted has completed, or handlers ignore what still does.
 	void drain(kd::Sleepable s, uint64_t timeout_ns);
-	void destroy_resources(kd::Sleepable s); // messages that wait to be read stay
+	// What is under way stays, and messages that wait to be read.
+	void destroy_resources(kd::Sleepable s);
+	void end_requests(kd::Sleepable s); // what was under way fails
 	void destroy_slots(kd::Sleepable s);
+
+	// --- recovery: replay.cc ------------------------------------------------------------
+	void forget_connection();
+	kd::Status post_receives(); // all but those that hold a message
+	void say_hello();
+	// Sends again what the peer has not, and from now on whatever comes.
+	void carry_on(kd::Sleepable s);
+	kd::Status map_offers(kd::Sleepable s);
+	// send.cc; tx_lock
+	kd::Status transmit(kd::TxSlot *slot);
+	bool let_go_of_one();
 
 	// --- receiving: receive.cc ----------------------------------------------------
 	void received(kd::RxSlot *slot, const kd_wc &wc);
 	// Posts a slot's receive again; the peer gets a credit for it if `credit`.
 	void repost(kd::RxSlot *slot, bool credit);
+	void hello_received(kd::RxSlot *slot, const kd::wire::DataInfo &info);
 
 	// A WR whose completion has been awaited for so long: its name, or nullptr.
 	const char *stalled(uint64_t now_ns, uint64_t limit_ns);
@@ -216,16 +263,30 @@ struct kd_queue {
 
 	// --- mappings: map_slots.cc; of teardown: release_io() and end_io() ------------------
 	kd::Status make_io_slots(kd::Sleepable s);
-	kd::IoSlot *claim_io(bool large);
-	bool has_large_io(); // a claim would succeed now
+	kd::IoSlot *claim_io(const kd::Mapping &mapping, bool large);
+	bool has_large_io(const kd::Mapping &mapping); // a claim would succeed now
 	// Waits for one; nullptr: `st` says why there is none.
 	kd::IoSlot *await_io(kd::Sleepable s, const kd::Mapping &mapping, bool large,
 			     kd::Waiting how, kd::Status &st);
 	void unclaim_io(kd::IoSlot *slot);
 	void io_done(kd::IoSlot *slot, const kd_wc &wc);
 	kd::IoSlot *finish_io(kd::IoSlot *slot, int err, uint16_t status);
+	kd::IoSlot *hold(kd::IoSlot *slot, uint16_t status);
+	int post_alone(const kd::IoSlot &slot, const kd_io &io, kd_chain *chain);
 	void release_io(); // what the QP holds; it is drained
-	void end_io();     // what is left: no completion comes any more
+	void hold_io();    // and it is gone
+	// Those that are held, and that `match` accepts, fail.
+	void end_io(bool (*match)(const kd::IoSlot &slot, const kd::Mapping *mapping),
+		    const kd::Mapping *mapping, int err);
+	kd::Status repost_io(kd::Sleepable s, const kd::Mapping &mapping, kd_chain *chain);
+	template <class Visit>
+	void each_io(const Visit &visit)
+	{
+		for (uint32_t i = 0; i < nr_io_large; i++)
+			visit(io_large[i]);
+		for (uint32_t i = 0; i < nr_io_copies; i++)
+			visit(io_copies[i]);
+	}
 
 	// --- polling: poll.cc ---------------------------------------------------------
 	// Handles completions that are there; returns how many. One caller at a time;
@@ -249,7 +310,10 @@ struct kd_queue {
 	const uint32_t kind; // enum kdirect_queue_kind
 	kd_cm *cm = nullptr;
 	std::atomic<kd::Step> step{kd::Step::Idle};
-	std::atomic<bool> hello{false}; // target: the initiator's first message came
+	std::atomic<bool> hello{false}; // the peer's first message came
+	uint64_t peer_received = 0;     // it said so in there, as the next
+	uint32_t peer_holds = 0;
+	uint32_t holds = 0; // receives of this connection that held a message at its beginning
 	uint8_t reads_in = 0, reads_out = 0;
 
 	kd_cq *cq = nullptr;
@@ -272,6 +336,13 @@ struct kd_queue {
 	kd::CreditWindow window;
 	bool signal_all = false; // iWARP: a buffer is ours again only with its own completion
 	std::atomic<bool> sealed{true}; // written under ctrl_lock and tx_lock, read under either
+	bool carries = false;           // messages are posted; else they are kept for later
+	bool fresh = true;              // this connection has not carried any yet
+	bool receives = false;          // as soon as a receive is free it is posted
+	kd::Fifo<kd::TxSlot, &kd::TxSlot::kept_link> kept; // by number
+	uint32_t nr_kept = 0, nr_claimed = 0;
+	uint32_t early_credits = 0; // told before it carries
+	uint64_t let_go = 0;        // the peer has let go of all messages of this queue below
 	uint32_t nr_free_offers = 0;
 	uint32_t claimed_offers = 0; // a writer is about to post them
 	kd::PingState ping;

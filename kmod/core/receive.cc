@@ -64,18 +64,17 @@ void kd_queue::received(RxSlot *slot, const kd_wc &wc)
 			wc.byte_len);
 		return;
 	}
+	if (info.type == wire::DataType::Hello) {
+		hello_received(slot, info);
+		return;
+	}
+	if (!hello) {
+		KD_FAIL(channel, KD_EPROTO, "queue %u: a message before the hello", index);
+		return;
+	}
 	channel.credit_received(*this, info.credits);
 	switch (info.type) {
-	case wire::DataType::Hello:
-		if (channel.initiator || hello) {
-			KD_FAIL(channel, KD_EPROTO, "queue %u: unexpected hello", index);
-			return;
-		}
-		// The channel may be live, and its users send, as soon as it is seen: post first.
-		repost(slot, false);
-		hello.store(true, std::memory_order_release);
-		channel.kick();
-		return;
+	case wire::DataType::Hello: return;
 	case wire::DataType::Eager:
 	case wire::DataType::Offer: channel.message_arrived(slot, info); return;
 	case wire::DataType::Ping: answer_ping(slot); return;
@@ -83,13 +82,30 @@ void kd_queue::received(RxSlot *slot, const kd_wc &wc)
 	}
 }
 
+// What it says is looked at when the channel carries on.
+void kd_queue::hello_received(RxSlot *slot, const wire::DataInfo &info)
+{
+	if (hello) {
+		KD_FAIL(channel, KD_EPROTO, "queue %u: unexpected hello", index);
+		return;
+	}
+	// The channel may be live, and its users send, as soon as it is seen: post first.
+	repost(slot, false);
+	peer_received = info.seq;
+	peer_holds = info.credits;
+	hello.store(true, std::memory_order_release);
+	channel.kick();
+}
+
+// Without a connection the slot is posted with the next one.
 void kd_queue::repost(RxSlot *slot, bool credit)
 {
 	Status st;
 	uint32_t owed = 0;
 	{
 		SpinGuard guard(tx_lock);
-		if (sealed)
+		slot->held = false;
+		if (!receives)
 			return;
 		st = kd_post_recv(qp, &slot->cqe, &slot->buf, slot->buf.size);
 		if (st.ok() && credit) {
@@ -132,6 +148,7 @@ void kd_channel::message_arrived(RxSlot *slot, const wire::DataInfo &info)
 		queue.rx_rendezvous.add();
 	queue.rx_messages.add();
 	bool valid, in_order, fetchable;
+	slot->held = true; // nobody else has it yet
 	{
 		SpinGuard guard(rx_lock);
 		uint64_t before = order.received();
@@ -156,6 +173,8 @@ void kd_channel::message_complete()
 	if (peer_closing)
 		answer_bye();
 	rx_waitq.wake(KD_WAKE_IN);
+	if (done_waits)
+		control_pump();
 }
 
 // Once everything that the peer sent before its goodbye is here.

@@ -26,14 +26,33 @@ bool can_claim(const Queue &queue, bool large)
 
 } // namespace
 
+bool kd_channel::ended() const
+{
+	State now = current();
+	return now > State::Recovering || (now == State::Recovering && !resumes);
+}
+
 bool kd_channel::may_send() const
 {
 	return current() == State::Live && !peer_closing;
 }
 
+// What has its slot already is kept over an outage.
+bool kd_channel::may_keep() const
+{
+	return current() >= State::Live && !ended() && !peer_closing;
+}
+
 bool kd_channel::send_ended() const
 {
-	return current() > State::Live || peer_closing;
+	return ended() || peer_closing;
+}
+
+int kd_channel::send_refusal() const
+{
+	if (send_ended())
+		return KD_EPIPE;
+	return fails_fast ? KD_ETIMEDOUT : 0;
 }
 
 bool kd_channel::claim_on(Queue &queue, bool large, Claim &out)
@@ -43,6 +62,8 @@ bool kd_channel::claim_on(Queue &queue, bool large, Claim &out)
 		return false;
 	out.queue = &queue;
 	out.slot = queue.sends.free.pop();
+	out.slot->claimed = true;
+	queue.nr_claimed++;
 	queue.sends.nr_free--;
 	queue.window.take();
 	out.offer = nullptr;
@@ -88,8 +109,8 @@ bool kd_channel::may_claim(WaitStyle style, bool large)
 // On success the caller posts or unclaims soon; with `large`, without sleeping.
 Status kd_channel::claim(Sleepable s, WaitStyle style, bool large, Claim &out)
 {
-	if (send_ended())
-		return KD_EPIPE;
+	if (int err = send_refusal())
+		return err;
 	if (try_claim(style, large, out))
 		return {};
 	if (has_poll_queues()) {
@@ -104,11 +125,11 @@ Status kd_channel::claim(Sleepable s, WaitStyle style, bool large, Claim &out)
 	}
 	if (style.nowait)
 		return KD_EAGAIN;
-	Status st = wait(s, tx_waitq, style.waiting(), KD_WAIT_INTERRUPTIBLE, KD_FOREVER,
-			 [&] { return send_ended() || try_claim(style, large, out); });
-	if (out.slot)
-		return {};
-	return st.ok() ? KD_EPIPE : st;
+	int refused = 0;
+	Status st = wait(s, tx_waitq, style.waiting(), KD_WAIT_INTERRUPTIBLE, KD_FOREVER, [&] {
+		return (refused = send_refusal()) || try_claim(style, large, out);
+	});
+	return st.ok() ? Status(refused) : st;
 }
 
 void kd_channel::unclaim(const Claim &claim)
@@ -116,6 +137,8 @@ void kd_channel::unclaim(const Claim &claim)
 	Queue &queue = *claim.queue;
 	{
 		SpinGuard guard(queue.tx_lock);
+		claim.slot->claimed = false;
+		queue.nr_claimed--;
 		give_back(queue, claim.slot);
 		queue.window.give_back();
 		if (claim.offer) {
@@ -137,45 +160,64 @@ bool kd_channel::offers_claimed()
 	return any;
 }
 
+// Hands a message that is kept to the device; tx_lock.
+Status kd_queue::transmit(TxSlot *slot)
+{
+	wire::DataHeader header;
+	copy_bytes(&header, slot->buf.mem, sizeof(header));
+	header.credits = grant.tell();
+	if (slot->offer) {
+		header.rkey = kd_mr_rkey(slot->offer->mr);
+		header.addr = kd_mr_address(slot->offer->mr);
+	}
+	copy_bytes(slot->buf.mem, &header, sizeof(header));
+	bool signalled = slot->offer || signal_all || sends.nr_free == 0 ||
+			 sends.unsignalled + 1 >= nr_tx / 2;
+	sends.post(slot, signalled);
+	if (slot->offer)
+		return kd_post_offer(qp, &slot->offer->reg_cqe, slot->offer->mr, &slot->cqe,
+				     &slot->buf, sizeof(header));
+	return kd_post_send(qp, &slot->cqe, &slot->buf, uint32_t(sizeof(header)) + slot->length,
+			    signalled);
+}
+
 // The rest of posting, common to both kinds of message. On failure the claim is
 // still the caller's.
-Status kd_channel::post_message(const Claim &claim, const wire::DataInfo &message)
+Status kd_channel::post_message(const Claim &claim, wire::DataInfo message)
 {
 	Queue &queue = *claim.queue;
-	SendRing &ring = queue.sends;
-	wire::DataInfo info = message;
-	bool large = claim.offer != nullptr;
+	TxSlot *slot = claim.slot;
 	Status st;
 	{
 		SpinGuard guard(queue.tx_lock);
-		if (queue.sealed || !may_send())
+		if (!may_keep())
 			return KD_EPIPE;
-		info.seq = next_seq.fetch_add(1, std::memory_order_relaxed);
-		info.credits = queue.grant.tell();
-		wire::encode_data(info, claim.slot->buf.mem);
-		bool signalled = large || queue.signal_all || ring.nr_free == 0 ||
-				 ring.unsignalled + 1 >= queue.nr_tx / 2;
-		ring.post(claim.slot, signalled);
-		if (large) {
-			claim.offer->seq = info.seq;
+		message.seq = next_seq.fetch_add(1, std::memory_order_relaxed);
+		wire::encode_data(message, slot->buf.mem);
+		slot->claimed = false;
+		queue.nr_claimed--;
+		slot->seq = message.seq;
+		slot->offer = claim.offer;
+		slot->length = message.type == wire::DataType::Eager ? message.length : 0;
+		slot->kept = true;
+		queue.kept.push_back(slot);
+		queue.nr_kept++;
+		if (claim.offer) {
+			claim.offer->seq = message.seq;
 			claim.offer->phase = OfferSlot::Phase::Posted;
 			queue.claimed_offers--;
-			st = kd_post_offer(queue.qp, &claim.offer->reg_cqe, claim.offer->mr,
-					   &claim.slot->cqe, &claim.slot->buf,
-					   sizeof(wire::DataHeader));
 			queue.tx_rendezvous.add();
 			if (claim.offer->waiter)
-				queue.tx_pinned_bytes.add(info.length);
-		} else {
-			st = kd_post_send(queue.qp, &claim.slot->cqe, &claim.slot->buf,
-					  uint32_t(sizeof(wire::DataHeader)) + info.length,
-					  signalled);
+				queue.tx_pinned_bytes.add(message.length);
 		}
+		if (queue.carries)
+			st = queue.transmit(slot);
+		else if (claim.offer)
+			tx_waitq.wake(KD_WAKE_OUT); // who takes the connection down waits for it
 		queue.tx.add();
-		queue.tx_bytes.add(info.length);
+		queue.tx_bytes.add(message.length);
 	}
-	// A number was used up: the stream has a gap, so the channel ends here, and
-	// teardown takes care of the slots.
+	// It is kept, but this connection has a gap.
 	if (!st.ok())
 		KD_FAIL(*this, st.err(), "queue %u: cannot post a SEND (error %d)", queue.index,
 			st.err());
@@ -198,11 +240,12 @@ Status kd_channel::post_offer(const Claim &claim, kd_pages *pages, uint32_t len,
 	if (st.ok()) {
 		offer.pages = pages;
 		offer.waiter = waiter;
-		st = post_message(claim, {wire::DataType::Offer, len, 0, kd_mr_rkey(offer.mr), 0,
-					  kd_mr_address(offer.mr)});
+		offer.mapped = true;
+		st = post_message(claim, {wire::DataType::Offer, len, 0, 0, 0, 0});
 		if (!st.ok()) {
 			offer.pages = nullptr;
 			offer.waiter = nullptr;
+			offer.mapped = false;
 			kd_mr_unmap(offer.mr, pages);
 		}
 	}
@@ -240,14 +283,14 @@ void kd_channel::offer_fetched(uint64_t seq, uint32_t queue_index)
 		SpinGuard guard(queue.tx_lock);
 		for (uint32_t i = 0; i < queue.nr_large && !offer; i++) {
 			OfferSlot &o = queue.offer_slots[i];
-			if (o.phase == OfferSlot::Phase::Posted && o.seq == seq)
+			if (!queue.fresh && o.phase == OfferSlot::Phase::Posted && o.seq == seq)
 				offer = &o;
 		}
 		if (offer) {
 			offer->phase = OfferSlot::Phase::Invalidating;
 			if (offer->waiter)
 				offer->waiter->delivered = true;
-			if (!queue.sealed)
+			if (queue.carries)
 				st = kd_post_invalidate(queue.qp, &offer->inv_cqe, offer->mr);
 		}
 	}
@@ -263,7 +306,8 @@ void kd_channel::offer_fetched(uint64_t seq, uint32_t queue_index)
 void kd_channel::release_offer(OfferSlot *offer)
 {
 	Queue &queue = *offer->queue;
-	kd_mr_unmap(offer->mr, offer->pages);
+	if (std::exchange(offer->mapped, false))
+		kd_mr_unmap(offer->mr, offer->pages);
 	kd_pages_free(offer->pages);
 	offer->pages = nullptr;
 	Request *request = nullptr;
@@ -283,12 +327,34 @@ void kd_channel::release_offer(OfferSlot *offer)
 	tx_waitq.wake(KD_WAKE_OUT);
 }
 
+// The peer has let go of the oldest message. False: there is none; tx_lock.
+bool kd_queue::let_go_of_one()
+{
+	TxSlot *slot = kept.pop();
+	if (!slot)
+		return false;
+	nr_kept--;
+	slot->kept = false;
+	let_go = slot->seq + 1;
+	if (!slot->posted)
+		give_back(*this, slot);
+	return true;
+}
+
 void kd_channel::credit_received(Queue &queue, uint32_t credits)
 {
-	CreditWindow::Update update;
+	auto update = CreditWindow::Update::Old;
 	{
 		SpinGuard guard(queue.tx_lock);
-		update = queue.window.update(credits);
+		uint32_t before = queue.window.granted();
+		// The peer may be live before us, and its readers go on.
+		if (queue.fresh)
+			queue.early_credits = credits;
+		else
+			update = queue.window.update(credits);
+		for (; before != queue.window.granted(); before++)
+			if (!queue.let_go_of_one())
+				update = CreditWindow::Update::Lie;
 	}
 	if (update == CreditWindow::Update::Lie)
 		KD_FAIL(*this, KD_EPROTO,
@@ -319,7 +385,10 @@ void kd_channel::sent(TxSlot *slot, const kd_wc &wc)
 		SpinGuard guard(queue.tx_lock);
 		for (TxSlot *done = nullptr; done != slot && (done = queue.sends.retire());) {
 			switch (done->use) {
-			case TxSlot::Use::Message: give_back(queue, done); break;
+			case TxSlot::Use::Message:
+				if (!done->kept)
+					give_back(queue, done);
+				break;
 			case TxSlot::Use::Ping:
 				queue.ping.sending = false;
 				pinged = true;

@@ -20,7 +20,8 @@ bool transition(State from, State to)
 	case State::Connecting:
 		return to == State::Live || to == State::Recovering || to == State::Deleting;
 	case State::Live: return to == State::Recovering || to == State::Deleting;
-	case State::Recovering: return to == State::Dead || to == State::Deleting;
+	case State::Recovering:
+		return to == State::Live || to == State::Dead || to == State::Deleting;
 	case State::Deleting: return to == State::Dead;
 	case State::Dead: return false;
 	}

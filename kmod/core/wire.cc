@@ -47,10 +47,8 @@ Verdict decode_request(const void *data, size_t len, RequestInfo &out)
 		return {Refusal::Version, version};
 	if (r.features != 0)
 		return {Refusal::Features, r.features};
-	if (!all_zero(r.reserved, sizeof(r.reserved)))
-		return {Refusal::Malformed};
-	out = {r.queue,       r.queues,      r.poll_queues, r.depth,
-	       r.eager_limit, r.max_message, r.nonce,       r.token};
+	out = {r.queue,       r.queues, r.poll_queues, r.depth,   r.eager_limit,
+	       r.max_message, r.nonce,  r.token,       r.attempt, r.keep_ms};
 	uint32_t queues = out.queues + out.poll_queues;
 	if (Verdict v = outside(Refusal::Queues, queues, 1, max_queues))
 		return v;
@@ -62,7 +60,8 @@ Verdict decode_request(const void *data, size_t len, RequestInfo &out)
 		return v;
 	if (Verdict v = outside(Refusal::MaxMessage, out.max_message, min_message, max_message))
 		return v;
-	if ((out.queue == 0) != (out.token == 0))
+	// Only the first request of all knows no token.
+	if ((out.queue == 0 && out.attempt == 0) != (out.token == 0))
 		return {Refusal::NoChannel};
 	return {};
 }
@@ -80,6 +79,8 @@ void encode_request(const RequestInfo &info, Request &out)
 	out.max_message = info.max_message;
 	out.nonce = info.nonce;
 	out.token = info.token;
+	out.attempt = info.attempt;
+	out.keep_ms = info.keep_ms;
 }
 
 bool decode_reply(const void *data, size_t len, const RequestInfo &asked, ReplyInfo &out)
@@ -145,6 +146,7 @@ const char *refusal_format(Refusal reason)
 	case Refusal::Full: return "it has its maximum of %u channels";
 	case Refusal::Resources: return "it is out of resources (errno %u)";
 	case Refusal::ShuttingDown: return "its listener is being deleted";
+	case Refusal::Again: return "another attempt to connect the channel is under way";
 	}
 	return "unknown reason";
 }

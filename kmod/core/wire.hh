@@ -41,7 +41,7 @@ using Le32 = Le<uint32_t>;
 using Le64 = Le<uint64_t>;
 
 constexpr uint32_t magic = 0x5249444b; // "KDIR"
-constexpr uint16_t version = 1;
+constexpr uint16_t version = 2;
 
 // --- connection private data ---------------------------------------------------
 
@@ -57,8 +57,10 @@ struct Request {
 	Le32 max_message; // bytes
 	Le32 features;    // none yet: must be zero
 	Le64 nonce;       // of this channel, chosen by the initiator
-	Le64 token;       // given by the target in its reply on queue 0, where it is zero
-	uint8_t reserved[8];
+	// Given by the target in its reply to the first request of a session, where it is zero.
+	Le64 token;
+	Le32 attempt; // the session's connections so far: 0, or this resumes it
+	Le32 keep_ms; // how long the target is to keep the session without a connection
 };
 static_assert(sizeof(Request) == 52 && alignof(Request) == 1);
 
@@ -78,19 +80,20 @@ static_assert(sizeof(Reply) == 40);
 
 enum class Refusal : uint16_t {
 	None,
-	Malformed,   // value: none
-	Version,     // value: ours
-	Queue,       // queue index wrong or taken; value: the index
-	Queues,      // value: the most that is allowed
-	Depth,       // value: the least or most that is allowed
-	EagerLimit,  // value: likewise
-	MaxMessage,  // value: likewise
-	Features,    // value: the bits that are not known
-	NoChannel,   // the token names no channel that is being set up
-	NotAllowed,  // the allow list excludes the peer
-	Full,        // value: max-channels
-	Resources,   // out of memory or device resources; value: errno
-	ShuttingDown // the listener is being deleted
+	Malformed,    // value: none
+	Version,      // value: ours
+	Queue,        // queue index wrong or taken; value: the index
+	Queues,       // value: the most that is allowed
+	Depth,        // value: the least or most that is allowed
+	EagerLimit,   // value: likewise
+	MaxMessage,   // value: likewise
+	Features,     // value: the bits that are not known
+	NoChannel,    // the token names no channel that is being set up
+	NotAllowed,   // the allow list excludes the peer
+	Full,         // value: max-channels
+	Resources,    // out of memory or device resources; value: errno
+	ShuttingDown, // the listener is being deleted
+	Again,        // another attempt to connect the channel is under way
 };
 
 struct Reject {
@@ -118,6 +121,7 @@ struct Verdict {
 struct RequestInfo {
 	uint32_t queue, queues, poll_queues, depth, eager_limit, max_message;
 	uint64_t nonce, token;
+	uint32_t attempt, keep_ms;
 };
 Verdict decode_request(const void *data, size_t len, RequestInfo &out);
 void encode_request(const RequestInfo &info, Request &out);
@@ -140,7 +144,7 @@ const char *refusal_format(Refusal reason);
 // --- messages on data queues ------------------------------------------------------
 
 enum class DataType : uint8_t {
-	Hello = 1, // first on each queue, from the initiator
+	Hello = 1, // first on each queue and connection, in both directions
 	Eager,     // the message follows the header
 	Offer,     // the message waits for an RDMA READ at addr
 	Ping,      // to be sent back as Pong
@@ -152,10 +156,13 @@ struct DataHeader {
 	uint8_t flags; // zero
 	Le16 reserved;
 	Le32 length; // bytes of the message or of the ping
-	Le64 seq;    // Eager, Offer: from 0, over all queues of the channel; Ping, Pong: its number
-	Le32 credits; // receives of this queue posted anew, ever
-	Le32 rkey;    // Offer
-	Le64 addr;    // Offer
+	// Eager, Offer: from 0, over all queues of the channel; Ping, Pong: its number; Hello:
+	// messages that have arrived, ever
+	Le64 seq;
+	// receives of this queue posted anew on this connection; Hello: those that hold a message
+	Le32 credits;
+	Le32 rkey; // Offer
+	Le64 addr; // Offer
 };
 static_assert(sizeof(DataHeader) == 32 && alignof(DataHeader) == 1);
 

@@ -48,8 +48,8 @@ bool decode_shape(const MapInfo &info)
 bool only_used(const MapHeader &h, MapOp op)
 {
 	bool shape = op == MapOp::Mapped, keys = op == MapOp::Keys;
-	return !h.reserved[0] && !h.reserved[1] && !h.reserved[2] && h.atomics <= uint8_t(shape) &&
-	       (h.error == 0 || op == MapOp::Refused) &&
+	return !h.reserved[0] && !h.reserved[1] && h.atomics <= uint8_t(shape) &&
+	       h.sole <= uint8_t(shape) && (h.error == 0 || op == MapOp::Refused) &&
 	       (h.read_only == 0 || op == MapOp::Map || shape) && h.read_only <= 1 &&
 	       (keys || (h.keys == 0 && h.first == 0)) &&
 	       (shape || (h.instance == 0 && h.size == 0 && h.key_bytes == 0));
@@ -73,6 +73,7 @@ bool decode_map(const void *data, size_t len, MapInfo &out)
 	out.credits = h.credits;
 	out.read_only = h.read_only;
 	out.atomics = h.atomics;
+	out.sole = h.sole;
 	out.error = h.error;
 	out.first = h.first;
 	out.nr_keys = h.keys;
@@ -123,7 +124,8 @@ uint32_t encode_map(const MapInfo &info, void *out)
 	h.size = info.size;
 	h.key_bytes = info.key_bytes;
 	h.atomics = info.atomics;
-	h.reserved[0] = h.reserved[1] = h.reserved[2] = 0;
+	h.sole = info.sole;
+	h.reserved[0] = h.reserved[1] = 0;
 	auto *at = static_cast<uint8_t *>(out);
 	__builtin_memcpy(at, &h, sizeof(h));
 	at += sizeof(h);

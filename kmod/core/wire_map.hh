@@ -43,7 +43,8 @@ struct MapHeader {
 	Le64 size;         // Mapped: bytes
 	Le32 key_bytes;    // Mapped: what one key covers, but for the last
 	uint8_t atomics;   // Mapped: the target's device has atomic operations; 0 or 1
-	uint8_t reserved[3];
+	uint8_t sole;      // Mapped, once more: nobody else could write meanwhile; 0 or 1
+	uint8_t reserved[2];
 };
 static_assert(sizeof(MapHeader) == 40 && alignof(MapHeader) == 1);
 
@@ -66,7 +67,7 @@ struct RemoteKey {
 struct MapInfo {
 	MapOp op;
 	uint32_t id = 0, credits = 0;
-	bool read_only = false, atomics = false;
+	bool read_only = false, atomics = false, sole = false;
 	uint16_t error = 0;
 	uint32_t first = 0, nr_keys = 0, key_bytes = 0;
 	uint64_t instance = 0, size = 0;

@@ -38,9 +38,9 @@ static bool kd_dma_is_pages(const struct kd_dma *dma)
 
 int kd_dma_create(struct kd_pd *pd, uint32_t size, enum kd_dma_dir dir, struct kd_dma *out)
 {
-	struct ib_device *dev = to_pd(pd)->device;
 	/* failing is reported to the user, with the name of what failed */
 	gfp_t gfp = KD_GFP | __GFP_ZERO;
+	int err;
 
 	*out = (struct kd_dma){ .size = size, .dir = dir };
 	if (kd_dma_is_pages(out))
@@ -49,13 +49,21 @@ int kd_dma_create(struct kd_pd *pd, uint32_t size, enum kd_dma_dir dir, struct k
 		out->mem = kmalloc(size, gfp);
 	if (!out->mem)
 		return KD_ENOMEM;
-	out->addr = ib_dma_map_single(dev, out->mem, size, kd_dma_dir(out));
-	if (ib_dma_mapping_error(dev, out->addr)) {
-		out->addr = 0;
+	err = kd_dma_map(pd, out);
+	if (err)
 		kd_dma_free(out);
+	return err;
+}
+
+int kd_dma_map(struct kd_pd *pd, struct kd_dma *dma)
+{
+	struct ib_device *dev = to_pd(pd)->device;
+	u64 addr = ib_dma_map_single(dev, dma->mem, dma->size, kd_dma_dir(dma));
+
+	if (ib_dma_mapping_error(dev, addr))
 		return KD_ENOMEM;
-	}
-	out->mapped = true;
+	dma->addr = addr;
+	dma->mapped = true;
 	return 0;
 }
 

@@ -124,6 +124,13 @@ int kd_fill_channel(struct sk_buff *skb, const struct kd_channel_info *info)
 	       nla_put_u32(skb, KDIRECT_A_KEEP_ALIVE_MS, params->keep_alive_ms) ||
 	       nla_put_u32(skb, KDIRECT_A_CONNECT_TIMEOUT_MS, params->connect_timeout_ms) ||
 	       nla_put_u32(skb, KDIRECT_A_DRAIN_TIMEOUT_MS, params->drain_timeout_ms) ||
+	       nla_put_u32(skb, KDIRECT_A_KEEP_ALIVE_MISSES, params->keep_alive_misses) ||
+	       nla_put_u32(skb, KDIRECT_A_REQUEST_TIMEOUT_MS, params->request_timeout_ms) ||
+	       nla_put_u32(skb, KDIRECT_A_LOSS_TIMEOUT_MS, params->loss_timeout_ms) ||
+	       nla_put_u32(skb, KDIRECT_A_FAST_IO_FAIL_MS, params->fast_io_fail_ms) ||
+	       nla_put_u32(skb, KDIRECT_A_RECONNECT_DELAY_MS, params->reconnect_delay_ms) ||
+	       nla_put_u32(skb, KDIRECT_A_RECONNECT_MAX_DELAY_MS,
+			   params->reconnect_max_delay_ms) ||
 	       nla_put_u32(skb, KDIRECT_A_POLL_MODE, params->poll_mode) ||
 	       nla_put_u32(skb, KDIRECT_A_POLL_CPU_PERCENT, params->poll_cpu_percent) ||
 	       nla_put_u32(skb, KDIRECT_A_CQ_COUNT, params->cq_count) ||
@@ -137,6 +144,8 @@ int kd_fill_channel(struct sk_buff *skb, const struct kd_channel_info *info)
 	       nla_put_u32(skb, KDIRECT_A_STATE, info->state) ||
 	       kd_put_u64(skb, KDIRECT_A_STATE_AGE_MS, info->state_age_ms) ||
 	       kd_put_error(skb, &info->error) ||
+	       kd_put_text(skb, KDIRECT_A_LAST_CAUSE, info->last_error.text) ||
+	       kd_put_text(skb, KDIRECT_A_ATTEMPT_CAUSE, info->attempt_error.text) ||
 	       kd_put_addr(skb, KDIRECT_A_LOCAL_ADDR, &info->local.addr) ||
 	       nla_put_u16(skb, KDIRECT_A_LOCAL_PORT, info->local.port) ||
 	       kd_put_text(skb, KDIRECT_A_DEV_NAME, info->device) ||
@@ -197,7 +206,12 @@ int kd_fill_stats(struct sk_buff *skb, const char *name, const struct kd_channel
 	    kd_put_u64(skb, KDIRECT_A_STAT_DESCS, stats->descs) ||
 	    kd_put_u64(skb, KDIRECT_A_STAT_DESC_POSTS, stats->desc_posts) ||
 	    kd_put_u64(skb, KDIRECT_A_STAT_FIXED_BUFFERS, stats->fixed_buffers) ||
-	    kd_put_u64(skb, KDIRECT_A_STAT_FIXED_BYTES, stats->fixed_bytes))
+	    kd_put_u64(skb, KDIRECT_A_STAT_FIXED_BYTES, stats->fixed_bytes) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_OUTAGES, stats->outages) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_OUTAGE_MS, stats->outage_ms) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_ATTEMPTS, stats->attempts) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_REPLAYED, stats->replayed) ||
+	    kd_put_u64(skb, KDIRECT_A_STAT_IO_REPLAYED, stats->io_replayed))
 		return -EMSGSIZE;
 	for (i = 0; i < nr_queues; i++)
 		if (kd_put_queue(skb, &queues[i]))

@@ -64,6 +64,12 @@ const struct nla_policy kd_channel_new_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_KEEP_ALIVE_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_CONNECT_TIMEOUT_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_DRAIN_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_LOSS_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_KEEP_ALIVE_MISSES]	= { .type = NLA_U32 },
+	[KDIRECT_A_REQUEST_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_FAST_IO_FAIL_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_RECONNECT_DELAY_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_RECONNECT_MAX_DELAY_MS] = { .type = NLA_U32 },
 	[KDIRECT_A_POLL_MODE]		= { .type = NLA_U32 },
 	[KDIRECT_A_POLL_CPU_PERCENT]	= { .type = NLA_U32 },
 	[KDIRECT_A_CQ_COUNT]		= { .type = NLA_U32 },
@@ -83,6 +89,12 @@ const struct nla_policy kd_channel_set_policy[KDIRECT_A_MAX + 1] = {
 	[KDIRECT_A_EAGER_LIMIT]		= { .type = NLA_U32 },
 	[KDIRECT_A_KEEP_ALIVE_MS]	= { .type = NLA_U32 },
 	[KDIRECT_A_DRAIN_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_LOSS_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_KEEP_ALIVE_MISSES]	= { .type = NLA_U32 },
+	[KDIRECT_A_REQUEST_TIMEOUT_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_FAST_IO_FAIL_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_RECONNECT_DELAY_MS]	= { .type = NLA_U32 },
+	[KDIRECT_A_RECONNECT_MAX_DELAY_MS] = { .type = NLA_U32 },
 	[KDIRECT_A_POLL_MODE]		= { .type = NLA_U32 },
 	[KDIRECT_A_POLL_CPU_PERCENT]	= { .type = NLA_U32 },
 	[KDIRECT_A_CQ_COUNT]		= { .type = NLA_U32 },
@@ -112,6 +124,12 @@ static const char *kd_attr_name(u16 attr)
 		[KDIRECT_A_KEEP_ALIVE_MS]	= "keep-alive-ms",
 		[KDIRECT_A_CONNECT_TIMEOUT_MS]	= "connect-timeout-ms",
 		[KDIRECT_A_DRAIN_TIMEOUT_MS]	= "drain-timeout-ms",
+		[KDIRECT_A_LOSS_TIMEOUT_MS]	= "loss-timeout-ms",
+		[KDIRECT_A_KEEP_ALIVE_MISSES]	= "keep-alive-misses",
+		[KDIRECT_A_REQUEST_TIMEOUT_MS]	= "request-timeout-ms",
+		[KDIRECT_A_FAST_IO_FAIL_MS]	= "fast-io-fail-ms",
+		[KDIRECT_A_RECONNECT_DELAY_MS]	= "reconnect-delay-ms",
+		[KDIRECT_A_RECONNECT_MAX_DELAY_MS] = "reconnect-max-delay-ms",
 		[KDIRECT_A_SOCKET_OWNER]	= "socket-owner",
 		[KDIRECT_A_POLL_MODE]		= "poll-mode",
 		[KDIRECT_A_POLL_CPU_PERCENT]	= "poll-cpu-percent",
@@ -348,6 +366,18 @@ int kd_parse_channel(struct genl_info *info, bool new, struct kd_channel_params 
 		out->has |= KD_HAS_KEEP_ALIVE;
 	if (kd_parse_u32(info, KDIRECT_A_DRAIN_TIMEOUT_MS, &out->drain_timeout_ms))
 		out->has |= KD_HAS_DRAIN_TIMEOUT;
+	if (kd_parse_u32(info, KDIRECT_A_KEEP_ALIVE_MISSES, &out->keep_alive_misses))
+		out->has |= KD_HAS_KEEP_ALIVE_MISSES;
+	if (kd_parse_u32(info, KDIRECT_A_REQUEST_TIMEOUT_MS, &out->request_timeout_ms))
+		out->has |= KD_HAS_REQUEST_TIMEOUT;
+	if (kd_parse_u32(info, KDIRECT_A_LOSS_TIMEOUT_MS, &out->loss_timeout_ms))
+		out->has |= KD_HAS_LOSS_TIMEOUT;
+	if (kd_parse_u32(info, KDIRECT_A_FAST_IO_FAIL_MS, &out->fast_io_fail_ms))
+		out->has |= KD_HAS_FAST_IO_FAIL;
+	if (kd_parse_u32(info, KDIRECT_A_RECONNECT_DELAY_MS, &out->reconnect_delay_ms))
+		out->has |= KD_HAS_RECONNECT_DELAY;
+	if (kd_parse_u32(info, KDIRECT_A_RECONNECT_MAX_DELAY_MS, &out->reconnect_max_delay_ms))
+		out->has |= KD_HAS_RECONNECT_MAX_DELAY;
 	if (kd_parse_u32(info, KDIRECT_A_POLL_MODE, &out->poll_mode))
 		out->has |= KD_HAS_POLL_MODE;
 	if (kd_parse_u32(info, KDIRECT_A_POLL_CPU_PERCENT, &out->poll_cpu_percent))

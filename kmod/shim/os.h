@@ -236,6 +236,8 @@ void kd_qp_destroy(struct kd_qp *qp);					/* [sleep] */
 
 /* [sleep] zeroed buffer, mapped for the device of @pd */
 int kd_dma_create(struct kd_pd *pd, uint32_t size, enum kd_dma_dir dir, struct kd_dma *out);
+/* [sleep] maps what kd_dma_unmap() has unmapped */
+int kd_dma_map(struct kd_pd *pd, struct kd_dma *dma);
 /* [sleep] ends the mapping and keeps the memory; no effect if not mapped */
 void kd_dma_unmap(struct kd_pd *pd, struct kd_dma *dma);
 /* [sleep] must be unmapped; NULL memory is allowed */

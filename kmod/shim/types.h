@@ -109,6 +109,12 @@ enum {
 	KD_HAS_POLL_CPU		= 1U << 7,
 	KD_HAS_CQ_COUNT		= 1U << 8,
 	KD_HAS_CQ_PERIOD	= 1U << 9,
+	KD_HAS_LOSS_TIMEOUT	= 1U << 11,
+	KD_HAS_FAST_IO_FAIL	= 1U << 12,
+	KD_HAS_RECONNECT_DELAY	= 1U << 13,
+	KD_HAS_RECONNECT_MAX_DELAY = 1U << 14,
+	KD_HAS_KEEP_ALIVE_MISSES = 1U << 15,
+	KD_HAS_REQUEST_TIMEOUT	= 1U << 16,
 	KD_HAS_RAW		= 1U << 10,	/* what only raw channels have */
 };
 
@@ -160,8 +166,14 @@ struct kd_channel_params {
 	uint32_t		max_message;
 	uint32_t		eager_limit;
 	uint32_t		keep_alive_ms;
+	uint32_t		keep_alive_misses;
+	uint32_t		request_timeout_ms;	/* of a work request */
 	uint32_t		connect_timeout_ms;
 	uint32_t		drain_timeout_ms;
+	uint32_t		loss_timeout_ms;	/* ~0: for ever; 0: no recovery */
+	uint32_t		fast_io_fail_ms;	/* 0: not before the loss timeout */
+	uint32_t		reconnect_delay_ms;	/* the first, doubled up to the next */
+	uint32_t		reconnect_max_delay_ms;
 	uint32_t		poll_mode;	/* enum kdirect_poll_mode */
 	uint32_t		poll_cpu_percent;
 	uint32_t		cq_count, cq_period_us;	/* both 0: the device's own way */
@@ -407,6 +419,8 @@ struct kd_channel_info {
 	uint32_t		state;
 	uint64_t		state_age_ms;
 	struct kd_error		error;
+	struct kd_error		last_error;	/* of the outage before */
+	struct kd_error		attempt_error;	/* of the last attempt to connect again */
 	uint32_t		opens;
 	uint32_t		netns;
 	bool			held;		/* raw, as these */
@@ -442,6 +456,7 @@ struct kd_channel_stats {
 	uint64_t	map_pinned_bytes, map_waits;
 	uint64_t	map_atomics, descs, desc_posts;
 	uint64_t	fixed_buffers, fixed_bytes;	/* now */
+	uint64_t	outages, outage_ms, attempts, replayed, io_replayed;
 };
 
 struct kd_queue_stats {

@@ -108,6 +108,10 @@ wire::RequestInfo Peer::take_request(wire::RequestInfo base)
 		base.nonce = in.number();
 	if (change & 64)
 		base.token = in.number();
+	if (change & 128) {
+		base.attempt = in.take<uint8_t>();
+		base.keep_ms = static_cast<uint32_t>(in.number());
+	}
 	return base;
 }
 
@@ -531,6 +535,9 @@ private:
 			},
 			1 * sec);
 		honest = false;
+		for (std::size_t i = 1; i < listener.incoming.size(); i++)
+			say(*listener.incoming[i].connection,
+			    {wire::DataType::Hello, 0, 0, 0, 0, 0}, "");
 		start.flags = wire::Start;
 		if (!listener.incoming.empty())
 			listener.incoming[0].connection->send(

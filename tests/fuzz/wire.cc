@@ -31,7 +31,7 @@ void request(const std::vector<uint8_t> &bytes)
 	MUST(within(info.depth, min_depth, max_depth));
 	MUST(within(info.eager_limit, min_eager, max_eager));
 	MUST(within(info.max_message, min_message, max_message));
-	MUST((info.queue == 0) == (info.token == 0));
+	MUST((info.queue == 0 && info.attempt == 0) == (info.token == 0));
 	Request encoded;
 	encode_request(info, encoded);
 	MUST(!std::memcmp(&encoded, bytes.data(), sizeof(encoded)));
@@ -218,8 +218,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	How how = in.take<How>();
 	uint32_t eager = std::min(min_eager + how.eager, max_eager);
 	uint32_t most = min_message + how.most % (max_message - min_message + 1);
-	RequestInfo asked{how.queue % 3u, 2,    0, min_depth + how.depth % max_depth,
-			  eager,          most, 1, how.queue % 3u ? how.token + 1ULL : 0};
+	RequestInfo asked{how.queue % 3u,
+			  2,
+			  0,
+			  min_depth + how.depth % max_depth,
+			  eager,
+			  most,
+			  1,
+			  how.queue % 3u ? how.token + 1ULL : 0,
+			  0,
+			  0};
 	/* a copy of its exact length, so that reading past it shows */
 	std::vector<uint8_t> bytes(in.data(), in.data() + in.size());
 

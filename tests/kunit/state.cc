@@ -22,7 +22,7 @@ constexpr uint32_t follows[] = {
 	bit(State::Connecting) | bit(State::Deleting),
 	bit(State::Live) | bit(State::Recovering) | bit(State::Deleting),
 	bit(State::Recovering) | bit(State::Deleting),
-	bit(State::Deleting) | bit(State::Dead),
+	bit(State::Live) | bit(State::Deleting) | bit(State::Dead),
 	bit(State::Dead),
 	0,
 };

@@ -162,6 +162,7 @@ void kdk_case_fetched_in_phase(struct kunit *test)
 		OfferWait waiter;
 		OfferSlot &offer = queue.offer_slots[1];
 		queue.nr_large = 2;
+		queue.fresh = false;
 		offer.queue = &queue;
 		offer.phase = phase;
 		offer.seq = 7;

@@ -110,7 +110,8 @@ void kdk_case_map_unused(struct kunit *test)
 		{offsetof(MapHeader, size), 8, mapped},
 		{offsetof(MapHeader, key_bytes), 4, mapped},
 		{offsetof(MapHeader, atomics), 1, mapped},
-		{offsetof(MapHeader, reserved), 3, false},
+		{offsetof(MapHeader, sole), 1, mapped},
+		{offsetof(MapHeader, reserved), 2, false},
 	};
 	uint8_t bytes[map_message_size];
 	MapInfo out{};

@@ -18,7 +18,7 @@ inline Bytes bytes_of(const T &object)
 	return Bytes(reinterpret_cast<const char *>(&object), sizeof(object));
 }
 
-constexpr wire::RequestInfo plain_request{0, 1, 0, 4, 4096, 1 << 20, 0x1234, 0};
+constexpr wire::RequestInfo plain_request{0, 1, 0, 4, 4096, 1 << 20, 0x1234, 0, 0, 0};
 
 inline Bytes request_bytes(const wire::RequestInfo &info)
 {
@@ -26,6 +26,17 @@ inline Bytes request_bytes(const wire::RequestInfo &info)
 
 	wire::encode_request(info, request);
 	return bytes_of(request);
+}
+
+/* The peer's first message on a data queue, which is taken. */
+inline bool hear_hello(World &w, RawConnection &queue)
+{
+	if (!w.run_until([&] { return !queue.received.empty(); }, 10 * sec) ||
+	    queue.received.front().size() != sizeof(wire::DataHeader) ||
+	    queue.received.front()[0] != static_cast<char>(wire::DataType::Hello))
+		return false;
+	queue.received.erase(queue.received.begin());
+	return true;
 }
 
 /*
@@ -107,8 +118,11 @@ struct RawInitiator {
 		wire::ControlInfo hello;
 		hello.flags = wire::ControlHello;
 		say_control(hello);
-		if (!w.run_until_live("store.0"))
+		if (!w.run_until_live("store.0") || !hear_hello(w, data))
 			return false;
+		for (RawConnection &queue : more)
+			if (!hear_hello(w, queue))
+				return false;
 		file = w.open("store.0");
 		return static_cast<bool>(file);
 	}
@@ -190,6 +204,14 @@ struct RawTarget {
 			    },
 			    10 * sec))
 			return false;
+		for (std::size_t i = 1; i < listener.incoming.size(); i++) {
+			Bytes hello(sizeof(wire::DataHeader), '\0');
+
+			wire::encode_data({wire::DataType::Hello, 0, 0, 0, 0, 0}, hello.data());
+			if (!hear_hello(w, queue(i)))
+				return false;
+			queue(i).send(hello);
+		}
 		wire::ControlInfo start;
 		start.flags = wire::Start;
 		say_control(start);

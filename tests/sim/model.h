@@ -246,8 +246,8 @@ struct Fixed {
 	uint8_t *user = nullptr;
 	uint64_t len = 0;
 	uint64_t charged = 0;
-	uint64_t range = 0; /* bytes that are contiguous for the device */
-	Pd *pd = nullptr;   /* mapped for its device */
+	uint64_t range = 0;    /* bytes that are contiguous for the device */
+	Device *dev = nullptr; /* mapped for it */
 	bool was_mapped = false;
 	unsigned int in_use = 0;      /* posted, not yet reaped */
 	std::vector<Arrived> arrived; /* what the device wrote and the CPU has not synced */

@@ -60,7 +60,7 @@ uint8_t *place_at(const kd_place &place, uint32_t len, const char *function,
 		die("%s: %u bytes from %llu of %llu", function, len,
 		    static_cast<unsigned long long>(place.offset),
 		    static_cast<unsigned long long>(size));
-	if (!mapped_too && (pages ? pages->mapped : fixed->pd != nullptr))
+	if (!mapped_too && (pages ? pages->mapped : fixed->dev != nullptr))
 		fail("%s of memory that is mapped for the device", function);
 	return (pages ? pages->data() : fixed->user) + place.offset;
 }
@@ -86,7 +86,7 @@ SendWr wr_of(Qp *qp, const kd_io &io)
 	if (io.kind == KD_IO_FIXED) {
 		Fixed *fixed = to_fixed(io.fixed, "kd_post_chain");
 
-		if (!fixed->pd || fixed->pd->dev != qp->dev)
+		if (fixed->dev != qp->dev)
 			die("kd_post_chain() of a buffer that is not mapped for the device");
 		if (!io.len || io.offset > fixed->len || io.len > fixed->len - io.offset)
 			die("kd_post_chain(): %u bytes from %llu of a buffer of %llu", io.len,
@@ -197,13 +197,12 @@ int kd_fixed_map(struct kd_pd *pd, struct kd_fixed *fixed)
 	w.enter(__func__, true);
 	Pd *self = w.pds.check(pd, __func__);
 	Fixed *memory = to_fixed(fixed, __func__);
-	if (memory->pd)
+	if (memory->dev)
 		die("kd_fixed_map() of a mapped buffer");
 	if (w.inject(Op::FixedMap))
 		return KD_ENOMEM;
-	memory->pd = self;
+	memory->dev = self->dev;
 	memory->was_mapped = true;
-	self->mappings++;
 	return 0;
 }
 
@@ -211,7 +210,7 @@ void kd_fixed_unmap(struct kd_fixed *fixed)
 {
 	world().enter(__func__, true);
 	Fixed *self = to_fixed(fixed, __func__);
-	if (!self->pd)
+	if (!self->dev)
 		return;
 	if (self->in_use)
 		fail("kd_fixed_unmap() of a buffer that the device owns");
@@ -221,8 +220,7 @@ void kd_fixed_unmap(struct kd_fixed *fixed)
 		else if (mr->fixed == self)
 			mr->fixed = nullptr;
 	}
-	world().pds.check(self->pd, __func__)->mappings--;
-	self->pd = nullptr;
+	self->dev = nullptr;
 }
 
 void kd_fixed_free(struct kd_fixed *fixed)
@@ -231,7 +229,7 @@ void kd_fixed_free(struct kd_fixed *fixed)
 
 	w.enter(__func__, true);
 	Fixed *self = to_fixed(fixed, __func__);
-	if (self->pd)
+	if (self->dev)
 		fail("kd_fixed_free() of a buffer that is mapped");
 	if (self->in_use)
 		fail("kd_fixed_free() of a buffer that the device owns");
@@ -272,7 +270,7 @@ void kd_fixed_sync_cpu(struct kd_fixed *fixed, uint64_t offset, uint32_t len)
 		return a.offset == offset && a.bytes.size() == len;
 	});
 
-	if (!self->pd)
+	if (!self->dev)
 		fail("kd_fixed_sync_cpu() of a buffer that is not mapped");
 	if (found == self->arrived.end()) {
 		fail("kd_fixed_sync_cpu() of what did not arrive");

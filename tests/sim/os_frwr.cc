@@ -107,7 +107,7 @@ int kd_frwr_map(struct kd_frwr *frwr, const struct kd_raw_wr *wr)
 		fail("kd_frwr_map() of an MR that is in use");
 	Pages *pages = wr->pages ? w.pages.check(wr->pages, __func__) : nullptr;
 	Fixed *fixed = wr->fixed ? w.fixed.check(wr->fixed, __func__) : nullptr;
-	if (!wr->len || (pages ? !pages->mapped : !fixed || !fixed->pd))
+	if (!wr->len || (pages ? !pages->mapped : !fixed || !fixed->dev))
 		die("kd_frwr_map() of what is not mapped");
 	if (kd_raw_pages(wr) > self->max_pages || w.inject(Op::MrMap))
 		return KD_EFBIG;

@@ -21,7 +21,8 @@ bool legal(uint32_t from, uint32_t to)
 	case KDIRECT_STATE_LIVE:
 		return to == KDIRECT_STATE_RECOVERING || to == KDIRECT_STATE_DELETING;
 	case KDIRECT_STATE_RECOVERING:
-		return to == KDIRECT_STATE_DELETING || to == KDIRECT_STATE_DEAD;
+		return to == KDIRECT_STATE_LIVE || to == KDIRECT_STATE_DELETING ||
+		       to == KDIRECT_STATE_DEAD;
 	case KDIRECT_STATE_DELETING: return to == KDIRECT_STATE_DEAD;
 	default: return false;
 	}

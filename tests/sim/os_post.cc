@@ -122,6 +122,22 @@ void check_contexts(const Qp *qp, const char *function)
 		fail("%s: more than %u contexts", function, qp->max_reads);
 }
 
+/* A number of its own for each mapping. */
+void map_buffer(World &w, Pd *pd, kd_dma *buf)
+{
+	Dma dma;
+
+	dma.addr = w.next_dma++ << 20;
+	dma.pd = pd;
+	dma.mem = static_cast<uint8_t *>(buf->mem);
+	dma.size = buf->size;
+	dma.dir = buf->dir;
+	pd->mappings++;
+	buf->addr = dma.addr;
+	buf->mapped = true;
+	w.dmas.emplace(dma.addr, std::move(dma));
+}
+
 } // namespace sim
 
 extern "C" {
@@ -134,16 +150,23 @@ int kd_dma_create(struct kd_pd *pd, uint32_t size, enum kd_dma_dir dir, struct k
 	Pd *self = w.pds.check(pd, __func__);
 	if (w.inject(Op::DmaCreate))
 		return KD_ENOMEM;
-	Dma dma;
-	dma.addr = w.next_dma++ << 20;
-	dma.pd = self;
-	dma.mem = static_cast<uint8_t *>(w.dma_memory(size));
-	dma.size = size;
-	dma.dir = dir;
-	self->mappings++;
-	w.allocations[dma.mem] = {size, w.next_allocation++};
-	*out = {dma.mem, dma.addr, size, dir, true};
-	w.dmas.emplace(dma.addr, std::move(dma));
+	void *mem = w.dma_memory(size);
+	w.allocations[mem] = {size, w.next_allocation++};
+	*out = {mem, 0, size, dir, false};
+	map_buffer(w, self, out);
+	return 0;
+}
+
+int kd_dma_map(struct kd_pd *pd, struct kd_dma *dma)
+{
+	World &w = world();
+
+	w.enter(__func__, true);
+	if (!dma->mem || dma->mapped)
+		fail("kd_dma_map() of what is %s", dma->mem ? "mapped" : "no buffer");
+	if (w.inject(Op::DmaCreate))
+		return KD_ENOMEM;
+	map_buffer(w, w.pds.check(pd, __func__), dma);
 	return 0;
 }
 

@@ -53,7 +53,7 @@ Source use_memory(const Qp *qp, const kd_raw_wr &wr, Mr *mr, uint32_t max_sges,
 		uint32_t used;
 
 		source.fixed = world().fixed.check(wr.fixed, function);
-		if (!source.fixed->pd || source.fixed->pd->dev != qp->dev)
+		if (source.fixed->dev != qp->dev)
 			die("%s: a buffer that is not mapped for the device", function);
 		if (kd_fixed_fit(wr.fixed, wr.offset, wr.len, max_sges, &used) != wr.len)
 			fail("%s: more than %u entries in one WR", function, max_sges);
@@ -274,7 +274,7 @@ int kd_mr_map_fixed(struct kd_mr *mr, struct kd_fixed *fixed)
 	w.enter(__func__, true);
 	Mr *self = w.mrs.check(mr, __func__);
 	Fixed *memory = w.fixed.check(fixed, __func__);
-	if (!memory->pd)
+	if (!memory->dev)
 		die("kd_mr_map_fixed() of a buffer that is not mapped");
 	if (self->state != Mr::State::Free)
 		fail("kd_mr_map_fixed() of an MR in use");

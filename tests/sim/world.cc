@@ -185,6 +185,9 @@ void World::remove_device(Device &dev)
 					fail("%s is left on a removed device", cm->label().c_str());
 		},
 		"device removal", dev.node);
+	for (const auto &memory : fixed)
+		if (memory->dev == &dev)
+			fail("a device goes while a buffer is mapped for it");
 	devices.remove(&dev);
 }
 

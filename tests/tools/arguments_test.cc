@@ -130,11 +130,20 @@ TEST(Arguments, NamesTheValueAndWhatIsValid)
 		  "keep-alive '100500us': must be whole milliseconds");
 	EXPECT_EQ(add("connect-timeout", "121s"), "connect-timeout '121s': must be 100ms to 120s");
 	EXPECT_EQ(add("drain-timeout", "9ms"), "drain-timeout '9ms': must be 10ms to 60s");
-	EXPECT_EQ(add("deep", "1"), "unknown key 'deep': use to, from, queues, poll-queues, depth, "
-				    "max-message, eager-limit, keep-alive, connect-timeout, "
-				    "drain-timeout, poll-mode, poll-cpu, cq-count, cq-period, "
-				    "mode, private-data, hold, retry-count, rnr-retry-count, "
-				    "initiator-depth, responder-resources or nowait");
+	EXPECT_EQ(add("loss-timeout", "off"), "accepted");
+	EXPECT_EQ(add("loss-timeout", "forever"), "accepted");
+	EXPECT_EQ(add("loss-timeout", "99ms"),
+		  "loss-timeout '99ms': must be 100ms to 86400s, or off, or forever");
+	EXPECT_EQ(add("fast-io-fail", "forever"),
+		  "fast-io-fail 'forever': not a time: a number with ns, us, ms or s");
+	EXPECT_EQ(add("deep", "1"),
+		  "unknown key 'deep': use to, from, queues, poll-queues, depth, "
+		  "max-message, eager-limit, keep-alive, connect-timeout, "
+		  "drain-timeout, keep-alive-misses, request-timeout, loss-timeout, "
+		  "fast-io-fail, reconnect-delay, "
+		  "reconnect-max-delay, poll-mode, poll-cpu, cq-count, cq-period, "
+		  "mode, private-data, hold, retry-count, rnr-retry-count, "
+		  "initiator-depth, responder-resources or nowait");
 	EXPECT_EQ(add("poll-mode", "often"), "poll-mode 'often': must be busy, hybrid or adaptive");
 	EXPECT_EQ(add("poll-cpu", "0"), "poll-cpu '0': must be 1 to 100");
 	EXPECT_EQ(add("cq-count", "65536"), "cq-count '65536': must be 0 to 65535");

@@ -89,7 +89,7 @@ refuses 2 "channel add: queues 60 and poll-queues 5: together they must be 1 to 
 	channel add c0 to 10.0.0.2:1 queues 60 poll-queues 5
 refuses 2 "channel add: from and to: one is IPv4, the other IPv6" \
 	channel add c0 to 10.0.0.2:1 from ::1
-refuses 2 "channel set: nothing to set: give eager-limit, keep-alive, drain-timeout, poll-mode, poll-cpu, cq-count or cq-period" \
+refuses 2 "channel set: nothing to set: give eager-limit, keep-alive, keep-alive-misses, request-timeout, drain-timeout, loss-timeout, fast-io-fail, reconnect-delay, reconnect-max-delay, poll-mode, poll-cpu, cq-count or cq-period" \
 	channel set c0
 refuses 2 "channel del: unknown key 'now': use nowait" channel del c0 now
 refuses 2 "listener add: allow '10.0.0.1/8': bits are set behind the prefix length; the network \

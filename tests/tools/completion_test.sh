@@ -46,11 +46,14 @@ offers 'kdirect -d ch sh c' c0
 offers 'kdirect channel show c0 '
 offers 'kdirect channel add ' help
 offers 'kdirect channel add c1 ' to from queues poll-queues depth max-message eager-limit \
-	keep-alive connect-timeout drain-timeout poll-mode poll-cpu cq-count cq-period nowait mode \
+	keep-alive connect-timeout drain-timeout keep-alive-misses request-timeout \
+	loss-timeout fast-io-fail \
+	reconnect-delay reconnect-max-delay poll-mode poll-cpu cq-count cq-period nowait mode \
 	private-data hold retry-count rnr-retry-count initiator-depth responder-resources
 offers 'kdirect channel add c1 to 10.0.0.2:7471 q' queues
 offers 'kdirect channel add c1 to 10.0.0.2:74'
 offers 'kdirect channel add c1 to [fd00::2]:7471 keep-alive ' off
+offers 'kdirect channel add c1 to [fd00::2]:7471 loss-timeout ' off forever
 offers 'kdirect channel add c1 nowait de' depth
 offers 'kdirect channel set store.0 keep-alive 1s d' drain-timeout
 offers 'kdirect channel del ' c0 store.0 help

@@ -78,6 +78,19 @@ TEST(Credit, Reopened)
 	EXPECT_EQ(window.update(1), CreditWindow::Update::Lie);
 }
 
+/* Over a new connection, with messages that the peer holds or that are sent again. */
+TEST(Credit, OpenedWithSomeTaken)
+{
+	CreditWindow window;
+
+	window.open(4, 3);
+	EXPECT_EQ(window.available(), 1u);
+	EXPECT_EQ(window.update(3), CreditWindow::Update::Grew);
+	EXPECT_EQ(window.granted(), 3u);
+	EXPECT_EQ(window.available(), 4u);
+	EXPECT_EQ(window.update(4), CreditWindow::Update::Lie);
+}
+
 /* More than 2^32 messages. */
 TEST(Credit, WrapsAround)
 {

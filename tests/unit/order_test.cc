@@ -182,4 +182,26 @@ TEST(Order, RandomArrivals)
 	}
 }
 
+/* What did not arrive whole and in order comes again after an outage. */
+TEST(Order, ForgetsWhatIsNotInOrder)
+{
+	Ring ring(8);
+	Slot slots[6];
+	std::vector<Slot *> forgotten;
+
+	slots[2].ready = false;
+	for (uint64_t i : {0U, 1U, 2U, 4U, 5U})
+		ASSERT_TRUE(ring.order.insert(i, &slots[i]));
+	ring.order.forget_rest([&](Slot *slot) { forgotten.push_back(slot); });
+	EXPECT_EQ(forgotten, (std::vector<Slot *>{&slots[2], &slots[4], &slots[5]}));
+	EXPECT_EQ(ring.order.received(), 2u);
+	slots[2].ready = true;
+	for (uint64_t i = 2; i < 6; i++)
+		ASSERT_TRUE(ring.order.insert(i, &slots[i])) << i;
+	for (Slot &slot : slots) {
+		EXPECT_EQ(ring.order.front(), &slot);
+		ring.order.pop();
+	}
+}
+
 } // namespace

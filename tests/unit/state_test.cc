@@ -25,6 +25,7 @@ TEST(State, EveryPair)
 		{State::Connecting, State::Deleting}, {State::Live, State::Recovering},
 		{State::Live, State::Deleting},       {State::Recovering, State::Deleting},
 		{State::Recovering, State::Dead},     {State::Deleting, State::Dead},
+		{State::Recovering, State::Live},
 	};
 
 	for (State from : states)

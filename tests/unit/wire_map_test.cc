@@ -147,8 +147,9 @@ TEST(WireMap, WhatAnOperationDoesNotUseIsZero)
 		{"first", offsetof(MapHeader, first), {MapOp::Keys}},
 		{"instance", offsetof(MapHeader, instance), {MapOp::Mapped}},
 		{"atomics", offsetof(MapHeader, atomics), {MapOp::Mapped}},
+		{"sole", offsetof(MapHeader, sole), {MapOp::Mapped}},
 		{"reserved", offsetof(MapHeader, reserved), {}},
-		{"reserved, its end", offsetof(MapHeader, reserved) + 2, {}},
+		{"reserved, its end", offsetof(MapHeader, reserved) + 1, {}},
 	};
 
 	for (const Case &c : cases)

@@ -36,8 +36,10 @@ struct Exact {
 	std::size_t size;
 };
 
-constexpr RequestInfo good_request{0, 1, 1, 32, 16384, 1048576, 0x1122334455667788, 0};
-constexpr RequestInfo later_request{2, 1, 1, 32, 16384, 1048576, 0x1122334455667788, 99};
+constexpr RequestInfo good_request{0, 1, 1, 32, 16384, 1048576, 0x1122334455667788, 0, 0, 0};
+constexpr RequestInfo later_request{2, 1, 1, 32, 16384, 1048576, 0x1122334455667788, 99, 0, 0};
+constexpr RequestInfo resuming_request{0,  1, 1,   32, 16384, 1048576, 0x1122334455667788,
+				       99, 3, 5000};
 
 Verdict decode(const RequestInfo &info, RequestInfo *out = nullptr)
 {
@@ -73,7 +75,7 @@ TEST(Wire, IntegersAreLittleEndianAtAnyAlignment)
 
 TEST(Wire, RequestThereAndBack)
 {
-	for (const RequestInfo &info : {good_request, later_request}) {
+	for (const RequestInfo &info : {good_request, later_request, resuming_request}) {
 		RequestInfo out;
 
 		ASSERT_FALSE(decode(info, &out));
@@ -193,6 +195,12 @@ TEST(Wire, RequestTokenBelongsToLaterQueues)
 	info = later_request;
 	info.token = 0;
 	EXPECT_EQ(decode(info).reason, Refusal::NoChannel);
+	info = resuming_request;
+	info.token = 0;
+	EXPECT_EQ(decode(info).reason, Refusal::NoChannel);
+	info = resuming_request;
+	info.attempt = 0;
+	EXPECT_EQ(decode(info).reason, Refusal::NoChannel);
 }
 
 TEST(Wire, RequestVersionAndFeatures)
@@ -200,7 +208,7 @@ TEST(Wire, RequestVersionAndFeatures)
 	Request request;
 	RequestInfo out;
 
-	for (uint16_t other : {0, 2, 65535}) {
+	for (uint16_t other : {0, 1, 3, 65535}) {
 		encode_request(good_request, request);
 		request.version = other;
 		Verdict verdict = decode_request(&request, sizeof(request), out);

@@ -18,8 +18,9 @@ namespace
 uint64_t in_range(const Parameter &parameter, uint64_t value)
 {
 	if (value < parameter.min || value > parameter.max)
-		throw BadValue(fmt::format("must be {}{}{}", describe_range(parameter),
-					   parameter.word.empty() ? "" : ", or ", parameter.word));
+		throw BadValue(fmt::format("must be {}{}{}{}{}", describe_range(parameter),
+					   parameter.word.empty() ? "" : ", or ", parameter.word,
+					   parameter.ever.empty() ? "" : ", or ", parameter.ever));
 	return value;
 }
 
@@ -107,6 +108,8 @@ Value parse_value(const Parameter &parameter, std::string_view text)
 {
 	if (!parameter.word.empty() && text == parameter.word)
 		return std::monostate();
+	if (!parameter.ever.empty() && text == parameter.ever)
+		return UINT32_MAX * ns_per_ms;
 	switch (parameter.type) {
 	case Type::flag: break;
 	case Type::count16:

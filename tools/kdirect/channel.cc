@@ -38,6 +38,12 @@ constexpr Field fields[] = {
 	{KDIRECT_A_KEEP_ALIVE_MS, "keep-alive", Format::time_ms_or_off, 2},
 	{KDIRECT_A_CONNECT_TIMEOUT_MS, "connect-timeout", Format::time_ms, 2},
 	{KDIRECT_A_DRAIN_TIMEOUT_MS, "drain-timeout", Format::time_ms, 2},
+	{KDIRECT_A_KEEP_ALIVE_MISSES, "keep-alive-misses", Format::number, 7},
+	{KDIRECT_A_REQUEST_TIMEOUT_MS, "request-timeout", Format::time_ms, 7},
+	{KDIRECT_A_LOSS_TIMEOUT_MS, "loss-timeout", Format::time_ms_or_off, 7},
+	{KDIRECT_A_FAST_IO_FAIL_MS, "fast-io-fail", Format::time_ms_or_off, 7},
+	{KDIRECT_A_RECONNECT_DELAY_MS, "reconnect-delay", Format::time_ms, 7},
+	{KDIRECT_A_RECONNECT_MAX_DELAY_MS, "reconnect-max-delay", Format::time_ms, 7},
 	{KDIRECT_A_POLL_MODE, "poll-mode", Format::poll_mode, 2},
 	{KDIRECT_A_POLL_CPU_PERCENT, "poll-cpu", Format::percent, 2},
 	{KDIRECT_A_CQ_COUNT, "cq-count", Format::number, 2},
@@ -52,6 +58,8 @@ constexpr Field fields[] = {
 	{KDIRECT_A_OPENS, "opens", Format::number, 5},
 	{KDIRECT_A_NETNS, "netns", Format::number, 5},
 	{KDIRECT_A_CAUSE, "cause", Format::text, 6},
+	{KDIRECT_A_ATTEMPT_CAUSE, "attempt-cause", Format::text, 8},
+	{KDIRECT_A_LAST_CAUSE, "last-cause", Format::text, 9},
 };
 
 constexpr View view{"channel", KDIRECT_A_NAME, "name", fields};
@@ -169,8 +177,10 @@ int add(const Arguments &arguments, const Output &)
 int set(const Arguments &arguments, const Output &)
 {
 	if (arguments.settings().empty())
-		throw UsageError("nothing to set: give eager-limit, keep-alive, drain-timeout, "
-				 "poll-mode, poll-cpu, cq-count or cq-period");
+		throw UsageError("nothing to set: give eager-limit, keep-alive, keep-alive-misses, "
+				 "request-timeout, drain-timeout, "
+				 "loss-timeout, fast-io-fail, reconnect-delay, "
+				 "reconnect-max-delay, poll-mode, poll-cpu, cq-count or cq-period");
 
 	Client client;
 
@@ -241,6 +251,12 @@ constexpr Parameter add_parameters[] = {
 		.help = "how long to try until the channel is live",
 	},
 	drain_timeout_parameter,
+	keep_alive_misses_parameter,
+	request_timeout_parameter,
+	loss_timeout_parameter,
+	fast_io_fail_parameter,
+	reconnect_delay_parameter,
+	reconnect_max_delay_parameter,
 	poll_mode_parameter,
 	poll_cpu_parameter,
 	cq_count_parameter,
@@ -256,9 +272,18 @@ constexpr Parameter add_parameters[] = {
 };
 
 constexpr Parameter set_parameters[] = {
-	without_preset(eager_limit_parameter),   without_preset(keep_alive_parameter),
-	without_preset(drain_timeout_parameter), without_preset(poll_mode_parameter),
-	without_preset(poll_cpu_parameter),      without_preset(cq_count_parameter),
+	without_preset(eager_limit_parameter),
+	without_preset(keep_alive_parameter),
+	without_preset(drain_timeout_parameter),
+	without_preset(keep_alive_misses_parameter),
+	without_preset(request_timeout_parameter),
+	without_preset(loss_timeout_parameter),
+	without_preset(fast_io_fail_parameter),
+	without_preset(reconnect_delay_parameter),
+	without_preset(reconnect_max_delay_parameter),
+	without_preset(poll_mode_parameter),
+	without_preset(poll_cpu_parameter),
+	without_preset(cq_count_parameter),
 	without_preset(cq_period_parameter),
 };
 

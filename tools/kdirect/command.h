@@ -42,7 +42,8 @@ struct Parameter {
 	uint64_t max = 0;
 	bool required = false;
 	bool repeated = false;
-	std::string_view word = {}; // taken instead of a value: "off", "none"
+	std::string_view word = {}; // taken instead of a value, and 0: "off", "none"
+	std::string_view ever = {}; // the same, and the largest number: "forever"
 	std::span<const std::string_view> words = {};
 	std::string_view preset = {}; // what holds if it is not given
 	std::string_view help = {};

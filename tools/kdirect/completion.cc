@@ -188,6 +188,8 @@ std::string bash_script()
 				if (parameter.type == Type::flag)
 					append(flag_list, parameter.key);
 				std::string word_list(parameter.word);
+				if (!parameter.ever.empty())
+					append(word_list, parameter.ever);
 				for (const std::string_view word : parameter.words)
 					append(word_list, word);
 				words.add(fmt::format("{} {}", path, parameter.key), word_list);

@@ -213,7 +213,10 @@ std::optional<std::string> to_text(const Field &field, const Attributes &attribu
 	case Format::time_us: return format_time(number * ns_per_us);
 	case Format::time_ms: return format_time(ms_to_ns(number));
 	case Format::time_ns: return format_time(number);
-	case Format::time_ms_or_off: return number ? format_time(ms_to_ns(number)) : "off";
+	case Format::time_ms_or_off:
+		if (number == UINT32_MAX)
+			return "forever";
+		return number ? format_time(ms_to_ns(number)) : "off";
 	case Format::guid: return format_guid(number);
 	case Format::address: return format(to_address(attributes.find(field.attr)));
 	case Format::endpoint: return format(to_endpoint(field.attr, attributes));

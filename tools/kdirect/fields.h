@@ -21,7 +21,7 @@ enum class Format {
 	size,
 	time_us,
 	time_ms,
-	time_ms_or_off, // 0 means off
+	time_ms_or_off, // 0 means off, the largest number for ever
 	time_ns,
 	percent,
 	guid,

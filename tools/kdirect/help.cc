@@ -49,6 +49,8 @@ std::string usage(const Parameter &parameter)
 		text += fmt::format(" {}", placeholder(parameter));
 	if (!parameter.word.empty())
 		text += fmt::format("|{}", parameter.word);
+	if (!parameter.ever.empty())
+		text += fmt::format("|{}", parameter.ever);
 	return text;
 }
 

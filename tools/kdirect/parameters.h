@@ -56,6 +56,69 @@ constexpr Parameter drain_timeout_parameter{
 	.help = "how long a teardown waits for what is in flight",
 };
 
+constexpr Parameter keep_alive_misses_parameter{
+	.key = "keep-alive-misses",
+	.type = Type::count32,
+	.attr = KDIRECT_A_KEEP_ALIVE_MISSES,
+	.min = 1,
+	.max = 100,
+	.preset = "3",
+	.help = "so many of them without an answer end the connection",
+};
+
+constexpr Parameter request_timeout_parameter{
+	.key = "request-timeout",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_REQUEST_TIMEOUT_MS,
+	.min = 1 * ns_per_s,
+	.max = 600 * ns_per_s,
+	.preset = "15s",
+	.help = "how long a work request may take, as far as keep-alives are on",
+};
+
+constexpr Parameter loss_timeout_parameter{
+	.key = "loss-timeout",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_LOSS_TIMEOUT_MS,
+	.min = 100 * ns_per_ms,
+	.max = 86400 * ns_per_s,
+	.word = "off",
+	.ever = "forever",
+	.preset = "off",
+	.help = "how long the channel outlives its connection, and connects again",
+};
+
+constexpr Parameter fast_io_fail_parameter{
+	.key = "fast-io-fail",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_FAST_IO_FAIL_MS,
+	.min = 100 * ns_per_ms,
+	.max = 86400 * ns_per_s,
+	.word = "off",
+	.preset = "off",
+	.help = "how long users wait for that before they get an error",
+};
+
+constexpr Parameter reconnect_delay_parameter{
+	.key = "reconnect-delay",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_RECONNECT_DELAY_MS,
+	.min = 100 * ns_per_ms,
+	.max = 600 * ns_per_s,
+	.preset = "1s",
+	.help = "between the first attempts to connect again; it doubles",
+};
+
+constexpr Parameter reconnect_max_delay_parameter{
+	.key = "reconnect-max-delay",
+	.type = Type::time_ms,
+	.attr = KDIRECT_A_RECONNECT_MAX_DELAY_MS,
+	.min = 100 * ns_per_ms,
+	.max = 600 * ns_per_s,
+	.preset = "10s",
+	.help = "and between all others at most",
+};
+
 constexpr Parameter poll_mode_parameter{
 	.key = "poll-mode",
 	.type = Type::choice,

@@ -52,6 +52,11 @@ constexpr Field fields[] = {
 	{KDIRECT_A_STAT_CTRL_RX, "ctrl-rx", Format::number, 2},
 	{KDIRECT_A_STAT_KEEP_ALIVES, "keep-alives", Format::number, 2},
 	{KDIRECT_A_STAT_PINGS, "pings", Format::number, 2},
+	{KDIRECT_A_STAT_OUTAGES, "outages", Format::number, 4},
+	{KDIRECT_A_STAT_OUTAGE_MS, "outage", Format::time_ms, 4},
+	{KDIRECT_A_STAT_ATTEMPTS, "attempts", Format::number, 4},
+	{KDIRECT_A_STAT_REPLAYED, "replayed", Format::number, 4},
+	{KDIRECT_A_STAT_IO_REPLAYED, "io-replayed", Format::number, 4},
 };
 
 constexpr View view{

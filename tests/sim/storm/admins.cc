@@ -76,6 +76,13 @@ void Schedule::add_channel(Machine &m, Rng &rng, const std::string &name)
 									    : rng.range(10, 50));
 		p.poll_mode = p.depth % 3;
 		p.poll_cpu_percent = 1 + p.eager_limit % 100;
+		static constexpr uint32_t losses[] = {0, 0, 300, 1000, longest_loss_ms};
+
+		p.loss_timeout_ms =
+			lasting ? longest_loss_ms : losses[rng.below(std::size(losses))];
+		p.fast_io_fail_ms = rng.chance(15) ? 150 : 0;
+		p.reconnect_delay_ms = 100;
+		p.reconnect_max_delay_ms = rng.chance(50) ? 100 : 400;
 	});
 }
 
@@ -87,6 +94,9 @@ void Schedule::change_channel(Machine &m, Rng &rng, const std::string &name)
 	m.node->core->channel_defaults(&params);
 	set_name(params.name, name);
 	params.has = static_cast<uint32_t>(rng.below(128)) << 3;
+	if (!lasting && rng.chance(30))
+		params.has |= KD_HAS_LOSS_TIMEOUT;
+	params.loss_timeout_ms = static_cast<uint32_t>(rng.chance(30) ? 0 : rng.range(100, 1000));
 	params.eager_limit = static_cast<uint32_t>(rng.range(256, 600));
 	params.keep_alive_ms = static_cast<uint32_t>(rng.chance(30) ? 0 : rng.range(100, 400));
 	params.drain_timeout_ms = static_cast<uint32_t>(faultless ? 3000 : rng.range(10, 400));
@@ -126,7 +136,10 @@ void Schedule::look(Machine &m, Rng &rng)
 		std::vector<kd_queue_stats> queues(KD_MAX_QUEUES);
 		uint32_t count;
 
-		(void)core.channel_stats(net, name.c_str(), &stats, queues.data(), &count);
+		if (!core.channel_stats(net, name.c_str(), &stats, queues.data(), &count)) {
+			reach->replayed += stats.replayed;
+			reach->io_replayed += stats.io_replayed;
+		}
 		(void)core.channel_info(net, name.c_str(), &info);
 		return;
 	}
@@ -197,6 +210,38 @@ void Schedule::remove_device(Machine &m)
 	}
 }
 
+/* One QP stops. */
+void Schedule::break_qp(Machine &m, Rng &rng)
+{
+	std::vector<Qp *> mine;
+
+	for (const auto &qp : w->qps)
+		if (qp->dev == m.dev && qp->core && qp->state == Qp::State::Rts)
+			mine.push_back(qp.get());
+	if (mine.empty())
+		return;
+	fault(Trouble::QpBreaks);
+	qp_breaks(*w, mine[rng.below(mine.size())]);
+}
+
+/* The connection goes, and can come back. */
+void Schedule::interrupt(Machine &m, Rng &rng)
+{
+	if (!m.dev)
+		return;
+	if (rng.chance(60)) {
+		break_qp(m, rng);
+		return;
+	}
+	uint64_t id = m.dev->id;
+
+	fault(Trouble::LinkDown);
+	w->set_link(*m.dev, false);
+	w->run_for(rng.below(1 * sec));
+	if (Device *dev = w->devices.find(id))
+		w->set_link(*dev, true);
+}
+
 void Schedule::act_on_hardware(Machine &m, Rng &rng)
 {
 	if (!m.dev)
@@ -214,18 +259,7 @@ void Schedule::act_on_hardware(Machine &m, Rng &rng)
 			w->set_stuck(*dev, false);
 		break;
 	}
-	case 3: {
-		std::vector<Qp *> mine;
-
-		for (const auto &qp : w->qps)
-			if (qp->dev == m.dev && qp->core && qp->state == Qp::State::Rts)
-				mine.push_back(qp.get());
-		if (mine.empty())
-			break;
-		fault(Trouble::QpBreaks);
-		qp_breaks(*w, mine[rng.below(mine.size())]);
-		break;
-	}
+	case 3: break_qp(m, rng); break;
 	case 4:
 		fault(Trouble::ClockJump);
 		jumped = true;
@@ -244,6 +278,10 @@ void Schedule::act(Machine &m, Rng &rng)
 			look(m, rng);
 		else if (!name.empty())
 			change_channel(m, rng, name);
+		return;
+	}
+	if (lasting && rng.chance(75)) {
+		interrupt(m, rng);
 		return;
 	}
 	std::string name = some_channel(m, rng);

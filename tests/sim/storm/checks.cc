@@ -141,9 +141,12 @@ void Schedule::check_states()
 		for (const auto &[name, state] : node->last_state) {
 			/* a raw listener's have 10 s */
 			bool raw = name[0] == 'p';
-			uint64_t limit = state != KDIRECT_STATE_CONNECTING ? 2 * sec
-					 : raw                             ? 10 * sec
-									   : 3 * sec;
+			uint64_t limit = 2 * sec;
+
+			if (state == KDIRECT_STATE_CONNECTING)
+				limit = raw ? 10 * sec : 3 * sec;
+			else if (state == KDIRECT_STATE_RECOVERING)
+				limit += longest_loss_ms * ms;
 
 			if (state != KDIRECT_STATE_LIVE && state != KDIRECT_STATE_DEAD &&
 			    node->state_since[name] + limit + slack < w->now())

@@ -25,7 +25,8 @@ public:
 		wire::RequestInfo info{0,          static_cast<uint32_t>(rng.range(1, 2)),
 				       0,          static_cast<uint32_t>(rng.range(1, 8)),
 				       512,        8192,
-				       rng.next(), 0};
+				       rng.next(), 0,
+				       0,          0};
 		wire::ReplyInfo reply{};
 
 		control.connect(addr, storm_port, request(info));
@@ -83,6 +84,10 @@ public:
 				continue;
 			wire::ControlInfo start;
 			start.flags = wire::Start;
+			if (i == 0 && rng.chance(90))
+				for (std::size_t j = 1; j < listener->incoming.size(); j++)
+					listener->incoming[j].connection->send(
+						message(wire::DataType::Hello, 0));
 			if (i == 0)
 				one.send(told(start));
 			talk(one, two);

@@ -121,7 +121,8 @@ bool Schedule::transfer(MapFile &file, uint64_t base, std::string &model, bool &
 	if (ret != static_cast<int64_t>(len)) {
 		lent.push_back(std::move(own)); /* it may still be under way */
 		known = known && !write;
-		if (ret > 0 || ret == -KD_EIO || ret == -KD_ENOMEM)
+		if (ret > 0 || ret == -KD_EIO || ret == -KD_ENOMEM || ret == -KD_ECONNRESET ||
+		    ret == -KD_ETIMEDOUT)
 			return !faultless;
 		if (faultless && ret != -KD_EPIPE && ret != -KD_ENODEV && ret != -KD_EINTR)
 			fail("a transfer of %zu bytes returned %lld", len,
@@ -336,7 +337,7 @@ bool Schedule::by_ring(Batch &batch, Rng &rng)
 	bool poll = ring.setup.flags & KDIRECT_RING_POLL;
 
 	if (err && err != KD_ENOMEM && err != KD_EINTR && err != KD_ESTALE && err != KD_ENODEV &&
-	    err != KD_EPIPE)
+	    err != KD_EPIPE && err != KD_ETIMEDOUT)
 		fail("no rings: error %d", err);
 	if (err)
 		return false;

@@ -53,7 +53,7 @@ bool legal(std::size_t from, std::size_t to)
 {
 	constexpr bool table[nr_states][nr_states] = {
 		{0, 1, 0, 0, 1, 0}, {0, 0, 1, 1, 1, 0}, {0, 0, 0, 1, 1, 0},
-		{0, 0, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0},
+		{0, 0, 1, 0, 1, 1}, {0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0},
 	};
 
 	return table[from][to];
@@ -73,7 +73,9 @@ bool possible(std::size_t event, std::size_t state)
 		case KD_CM_OTHER: return false;
 		case KD_CM_DISCONNECTED:
 		case KD_CM_DEVICE_REMOVAL: return in_life;
-		default: return state == KDIRECT_STATE_CONNECTING;
+		default:
+			return state == KDIRECT_STATE_CONNECTING ||
+			       state == KDIRECT_STATE_RECOVERING;
 		}
 	}
 	if (event < first_call) {
@@ -86,7 +88,7 @@ bool possible(std::size_t event, std::size_t state)
 		if (kind >= KD_CQE_INV)
 			return state != KDIRECT_STATE_CONNECTING && result != 2;
 		if (result == 2)
-			return kind == KD_CQE_SEND && state != KDIRECT_STATE_RECOVERING;
+			return kind == KD_CQE_SEND;
 		return true;
 	}
 	switch (static_cast<Call>(event - first_call)) {
@@ -202,6 +204,8 @@ std::vector<std::string> missing(const Reach &r)
 	      std::pair{r.map_descs, "a descriptor"},
 	      std::pair{r.ring_descs, "a descriptor of a ring"},
 	      std::pair{r.message_descs, "a message by a descriptor"},
+	      std::pair{r.replayed, "a message that is sent again"},
+	      std::pair{r.io_replayed, "a READ or WRITE that is posted again"},
 	      std::pair{r.unreaped, "completions that cannot be written"},
 	      std::pair{r.commands, "a command of io_uring"},
 	      std::pair{r.plugged, "commands of io_uring of one call"},

@@ -67,6 +67,7 @@ struct Reach {
 		plugged;
 	uint64_t plain_files, plain_descs, plain_messages, plain_commands, registered;
 	uint64_t message_descs;
+	uint64_t replayed, io_replayed;
 	uint64_t quiet, credits_checked, waits_checked, watched, races;
 	uint64_t faults_of_schedule[8]; /* schedules with so many, 7 = more */
 	uint64_t event[nr_events][nr_states];

@@ -52,6 +52,7 @@ Schedule::Schedule(uint64_t number) : seed(number), plan(number * 0x2545f4914f6c
 	faultless = plan.chance(8);
 	lies = !faultless && plan.chance(12);
 	many = plan.chance(4);
+	lasting = !faultless && !lies && seed % 4 == 1;
 	w = std::make_unique<World>(options(seed, plan, faultless));
 	w->sched.doze_percent = plan.chance(40) ? static_cast<unsigned int>(plan.range(1, 5)) : 0;
 	w->on_fault = [this](Op op) {
@@ -187,7 +188,9 @@ void Schedule::first_admin(Machine &a, Rng &rng)
 		if (!faultless)
 			arm_failures(rng);
 	}
-	admin(a, rng, static_cast<unsigned int>(rng.below(4)));
+	admin(a, rng, static_cast<unsigned int>(rng.below(4) + (lasting ? 3 : 0)));
+	if (lasting)
+		look(a, rng);
 }
 
 void Schedule::spawn_all()
@@ -200,7 +203,7 @@ void Schedule::spawn_all()
 		add_listener(b, rng, "s", storm_port);
 		if (!early)
 			await([&] { return b.node->phase == KDIRECT_STATE_LIVE; }, 100 * ms);
-		admin(b, rng, static_cast<unsigned int>(rng.below(4)));
+		admin(b, rng, static_cast<unsigned int>(rng.below(4) + (lasting ? 3 : 0)));
 	}));
 	admins.push_back(process("admin a", a, [&, both](Rng &rng) {
 		if (both)
@@ -260,7 +263,8 @@ void Schedule::wind_up()
 				fail("%s is stuck in %s, %s", fiber->name.c_str(),
 				     fiber->last_calls[0], fiber->last_calls[1]);
 	/* readers may wait for what nobody sends */
-	w->finish(users, faultless         ? 200 * ms
+	w->finish(users, lasting           ? plan.below(2 * sec)
+			 : faultless       ? 200 * ms
 			 : plan.chance(30) ? plan.below(300 * us)
 					   : plan.below(20 * ms));
 	if (plan.chance(50))

@@ -85,6 +85,8 @@ private:
 	void look(Machine &m, Rng &rng);
 	void link_down(Machine &m, Rng &rng);
 	void remove_device(Machine &m);
+	void break_qp(Machine &m, Rng &rng);
+	void interrupt(Machine &m, Rng &rng);
 	std::string some_channel(Machine &m, Rng &rng);
 	void mark_deleted(Machine &m, const std::string &name);
 	Machine &other(Machine &m) { return &m == &machines[0] ? machines[1] : machines[0]; }
@@ -149,6 +151,7 @@ private:
 	bool plains = false;                       /* there are raw channels, too */
 	unsigned int troubles = 0;
 	uint64_t checked_at = 0;
+	bool lasting = false; /* channels outlive their connections, which are interrupted */
 	bool faultless = false, early = false, lies = false, winding_up = false;
 	bool jumped = false, changed = false; /* the clock; a keep-alive */
 	uint16_t many = 0;                    /* bigger messages, more of them */
@@ -160,5 +163,6 @@ private:
 };
 
 constexpr uint16_t storm_port = 7471;
+constexpr uint32_t longest_loss_ms = 3000;
 
 } // namespace sim

@@ -110,7 +110,8 @@ bool Schedule::write_one(File &file, uint64_t end, uint32_t writer, uint32_t num
 		switch (ret) {
 		case -KD_EAGAIN:
 		case -KD_ENOMEM:
-		case -KD_EIO: /* an MR could not be mapped */
+		case -KD_EIO:       /* an MR could not be mapped */
+		case -KD_ETIMEDOUT: /* it recovers, and fails fast */
 			w->run_for(rng.range(1, 100 * us) << std::min(tries, 8U));
 			continue;
 		case -KD_EFAULT:

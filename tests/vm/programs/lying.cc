@@ -162,7 +162,8 @@ unsigned channels(const std::string &prefix)
 
 wire::RequestInfo request_of(const Shape &shape)
 {
-	return {0, shape.queues, 0, shape.depth, shape.eager, shape.max_message, 0x1234567890, 0};
+	return {0, shape.queues, 0, shape.depth, shape.eager, shape.max_message, 0x1234567890, 0, 0,
+		0};
 }
 
 std::unique_ptr<Link> make_link(std::unique_ptr<Id> id, const Shape &shape, uint32_t queue)
@@ -229,6 +230,18 @@ bool Session::wait_control(uint16_t flag, int timeout_ms)
 	}
 }
 
+// The peer's, which comes before all else on a data queue.
+bool Session::hear_hello()
+{
+	for (uint32_t queue = 1; queue <= shape.queues; queue++) {
+		Bytes bytes = links[queue]->receive(10000);
+		if (bytes.size() != sizeof(wire::DataHeader) ||
+		    bytes[0] != uint8_t(wire::DataType::Hello))
+			return false;
+	}
+	return true;
+}
+
 bool Session::wait_start()
 {
 	return wait_control(wire::Start);
@@ -239,7 +252,7 @@ bool Session::establish(Log &log)
 	for (unsigned tries = 0;;) {
 		connect_all();
 		say_hello();
-		if (wait_start())
+		if (wait_start() && hear_hello())
 			return true;
 		if (!lost_hello(log.find("not connected within", 5000), tries))
 			return false;

@@ -84,6 +84,7 @@ struct Session {
 	bool connect(uint32_t queue, wire::Verdict *refused = nullptr);
 	void connect_all();
 	void say_hello();
+	bool hear_hello();
 	bool wait_start();
 	// All of it, up to a live channel; `log` is one that began before.
 	bool establish(Log &log);

@@ -114,7 +114,7 @@ void requests()
 	};
 	using R = wire::Request;
 	field("a wrong magic", [](R &r) { r.magic = wire::magic ^ 1; });
-	for (uint16_t version : {0, 2, 256, 65535})
+	for (uint16_t version : {0, 1, 3, 256, 65535})
 		field("version " + std::to_string(version), [&](R &r) { r.version = version; });
 	for (uint16_t queue : {1, 2, 64, 65535})
 		field("queue index " + std::to_string(queue), [&](R &r) { r.queue = queue; });
@@ -142,9 +142,19 @@ void requests()
 		      [&](R &r) { r.max_message = size; });
 	for (uint32_t bits : {1U, 0x80000000U, UINT32_MAX})
 		field("features " + std::to_string(bits), [&](R &r) { r.features = bits; });
-	for (unsigned i : {0U, 7U})
-		field("reserved byte " + std::to_string(i), [&](R &r) { r.reserved[i] = 1; });
-	field("a token on the control queue", [](R &r) { r.token = 1; });
+	field(
+		"a token on the control queue", [](R &r) { r.token = 1; },
+		Verdict{Refusal::NoChannel});
+	field(
+		"an attempt without a token", [](R &r) { r.attempt = 1; },
+		Verdict{Refusal::NoChannel});
+	field(
+		"an attempt for a session that nobody knows",
+		[](R &r) {
+			r.attempt = 1;
+			r.token = 0xdeadbeef;
+		},
+		Verdict{Refusal::NoChannel});
 	field(
 		"a token of no channel",
 		[](R &r) {

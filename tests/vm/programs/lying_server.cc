@@ -75,7 +75,7 @@ struct Target : Session {
 	bool accept_all(Server &server)
 	{
 		bool all = accept(server) && accept(server);
-		bool heard = all && wait_control(wire::ControlHello);
+		bool heard = all && wait_control(wire::ControlHello) && hear_hello();
 		missed_hello = all && !heard;
 		return heard;
 	}
@@ -84,6 +84,11 @@ struct Target : Session {
 		wire::ControlInfo info;
 		info.flags = wire::Start;
 		send_control(info);
+	}
+	void greet()
+	{
+		send_data({DataType::Hello, 0, 0, 0, 0, 0});
+		start();
 	}
 };
 
@@ -193,7 +198,7 @@ void replies()
 	};
 	using R = wire::Reply;
 	field("a wrong magic", [](R &r) { r.magic = 0; });
-	field("another version", [](R &r) { r.version = 2; });
+	field("another version", [](R &r) { r.version = uint16_t(wire::version + 1); });
 	field("another queue", [](R &r) { r.queue = 1; });
 	field("depth 0", [](R &r) { r.depth = 0; });
 	field("a depth above what was asked", [](R &r) { r.depth = 9; });
@@ -281,7 +286,7 @@ std::unique_ptr<Begun> begin(const Words &more, std::string &complaint)
 		auto begun = std::make_unique<Begun>();
 		begun->added = std::async(std::launch::async, [more] { return add_channel(more); });
 		if (begun->target.accept_all(begun->server)) {
-			begun->target.start();
+			begun->target.greet();
 			return begun;
 		}
 		std::string told = begun->added.get().text;

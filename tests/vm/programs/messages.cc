@@ -3,7 +3,8 @@
 // channel. Both ends are given the same seed, so that the receiver knows what
 // must come, and in which order.
 //
-// --count 0 goes on until the channel ends; the end is printed as an errno.
+// --count 0 goes on until the channel ends; the end is printed as an errno. A sender with
+// --until FILE stops once there is that file.
 // With --threads, several writers share the stream; each message then says
 // whose it is, and is at least as long as that needs.
 #include "common.h"
@@ -31,11 +32,13 @@ struct Options {
 	Wait wait = Wait::Block;
 	bool until_end = false;
 	bool readers = false;
+	const char *until = nullptr;
 };
 
 constexpr const char *usage =
 	"usage: messages send|receive NODE [--seed S] [--count N] [--min BYTES] [--max BYTES]\n"
 	"                [--poll|--nowait|--epoll] [--threads T] [--chunk BYTES] [--readers]\n"
+	"                [--until FILE]\n"
 	"--chunk: read each message in pieces of at most that size\n"
 	"--readers: receive with as many threads as send";
 
@@ -51,7 +54,7 @@ Options parse(int argc, char **argv)
 		{"poll", 0, nullptr, 'p'},  {"nowait", 0, nullptr, 'w'},
 		{"epoll", 0, nullptr, 'e'}, {"threads", 1, nullptr, 't'},
 		{"chunk", 1, nullptr, 'c'}, {"readers", 0, nullptr, 'r'},
-		{nullptr, 0, nullptr, 0},
+		{"until", 1, nullptr, 'u'}, {nullptr, 0, nullptr, 0},
 	};
 	Options o;
 	for (int c; (c = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
@@ -64,6 +67,7 @@ Options parse(int argc, char **argv)
 		case 't': o.threads = unsigned(value); break;
 		case 'c': o.chunk = value; break;
 		case 'r': o.readers = true; break;
+		case 'u': o.until = optarg; break;
 		case 'p': o.wait = Wait::Poll; break;
 		case 'w': o.wait = Wait::Nowait; break;
 		case 'e': o.wait = Wait::Epoll; break;
@@ -207,6 +211,8 @@ void send_all(const Options &o, uint32_t thread)
 {
 	Node node(o);
 	for (uint64_t i = 0; i < share(o, thread); i++) {
+		if (o.until && access(o.until, F_OK) == 0)
+			return;
 		std::vector<uint8_t> bytes = message(o, thread, uint32_t(i));
 		ssize_t n = node.transfer(bytes.data(), bytes.size());
 		if (n < 0 && o.until_end) {
