@@ -94,6 +94,8 @@ void kd_channel::fetched(FetchSlot *fetch, const kd_wc &wc)
 {
 	Queue &queue = *fetch->queue;
 	RxSlot *rx = fetch->rx;
+	if (wc.err && !fetch->posted_ns)
+		return; // siw may flush a READ twice (Documentation/testing.md)
 	kd_read_release(queue.qp, &fetch->read, fetch->pages);
 	fetch->posted_ns = 0;
 	if (wc.err) {

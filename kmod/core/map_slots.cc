@@ -174,6 +174,12 @@ bool kd_channel::has_io(const Mapping &mapping)
 
 void kd_queue::io_done(IoSlot *slot, const kd_wc &wc)
 {
+	// siw may flush a READ twice (Documentation/testing.md); what was flushed is held.
+	if (wc.err) {
+		SpinGuard guard(tx_lock);
+		if (slot->phase != IoSlot::Phase::Posted)
+			return;
+	}
 	if (slot->large)
 		kd_rw_release(qp, &slot->rw, slot->pages, slot->write);
 	else if (!wc.err && !slot->write && slot->fixed)

@@ -53,11 +53,17 @@ void flush(World &w, Qp *qp)
 		return;
 	}
 	qp->flush_held = false;
+	bool twice = qp->core && qp->dev->iwarp() && w.sched.rng.chance(50);
 	while (!qp->sq.empty()) {
 		SendWr wr = std::move(qp->sq.front());
 
 		qp->sq.pop_front();
 		end_wr(w, qp, wr, wr.done ? wr.status : uint32_t{WC_WR_FLUSH_ERR});
+		/* as siw does, with the one whose turn has come */
+		if (!twice || wr.done || wr.executed || wr.kind != WrKind::Read)
+			continue;
+		twice = false;
+		cq_push(w, qp->cq, ended(qp, wr, WC_WR_FLUSH_ERR));
 	}
 	while (!qp->rq.empty()) {
 		RecvWr wr = qp->rq.front();
