@@ -393,7 +393,6 @@ TEST(Recover, MappingsAndExportsGoDuringAnOutage)
 	for (uint64_t seed = 0; seed < 80; seed++) {
 		Mapped m(lasting(seed, for_ever));
 		Rng rng(seed);
-		std::deque<Verifier> verifiers;
 		int64_t ret = 1;
 		std::string text(5000, 'w');
 		Task writer = m.w.spawn("writer", [&] {
